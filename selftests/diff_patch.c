@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The engine's objects change event by event: Pods come, go, end, wait for an address, swap labels,
- * addresses, ports; EndpointSlices lose endpoints, swap them, or change Services; now and then
- * another object comes or goes. After each event the policy that
- * continues the last one evaluates each flow as a compile of all objects by somebody who has just
- * started, names the same pods, passes all checks, and is the last one's successor by a delta. Many
- * events need no compile of all objects, also where a Pod needs a new segment.
+ * addresses, ports; EndpointSlices lose endpoints, swap them, or change Services; Services come,
+ * go, swap what they are; now and then another object comes or goes. After each event the policy
+ * that continues the last one evaluates each flow as a compile of all objects by somebody who has
+ * just started, names the same pods, passes all checks, and is the last one's successor by a delta.
+ * Many events need no compile of all objects, also where a Pod needs a new segment.
  *
  * generate_seeds() says which clusters.
  */
@@ -41,12 +41,14 @@ struct world {
 	size_t n;
 	struct objects *objects; /* the engine's */
 	struct policy *policy; /* the last one; NULL: none */
-	bool sliced; /* the last step has changed EndpointSlices, and no other object than Pods */
+	/* the last step has changed Services or EndpointSlices, and no other object than Pods */
+	bool served;
 };
 
 struct run {
 	uint64_t seed, steps, flows, patched, extended, deleted, others, failures;
-	uint64_t sliced, renewed; /* steps that changed slices; of these, without a whole compile */
+	uint64_t served,
+		renewed; /* steps that changed Services; of these, without a whole compile */
 	uint64_t kept,
 		alike; /* policies with the segments of the last, by the delta, by their text */
 	const char *fault;
@@ -129,7 +131,12 @@ static bool is_kind(const struct doc *doc, const char *wanted)
 	return kind && !strcmp(kind, wanted);
 }
 
-/* @kind NULL: neither a Pod nor an EndpointSlice. */
+static bool is_of_service(const struct doc *doc)
+{
+	return is_kind(doc, "Service") || is_kind(doc, "EndpointSlice");
+}
+
+/* @kind NULL: neither a Pod nor of a Service. */
 static struct doc *pick(struct world *world, struct random *random, const char *kind)
 {
 	const uint32_t from = random_below(random, world->n);
@@ -137,8 +144,7 @@ static struct doc *pick(struct world *world, struct random *random, const char *
 	for (size_t i = 0; i < world->n; i++) {
 		struct doc *doc = &world->docs[(from + i) % world->n];
 
-		if (kind ? is_kind(doc, kind)
-			 : !is_kind(doc, "Pod") && !is_kind(doc, "EndpointSlice"))
+		if (kind ? is_kind(doc, kind) : !is_kind(doc, "Pod") && !is_of_service(doc))
 			return doc;
 	}
 	return NULL;
@@ -288,18 +294,49 @@ static void change_slice(struct world *world, struct random *random)
 	tell(world, other);
 }
 
+static void change_service(struct world *world, struct random *random)
+{
+	struct doc *service = pick(world, random, "Service");
+	struct doc *other = pick(world, random, "Service");
+
+	switch (random_below(random, 4)) {
+	case 0:
+		swap(service, other, NULL, "spec");
+		break;
+	case 1:
+		swap(service, other, "spec", "selector");
+		break;
+	case 2: /* nothing that a policy depends on */
+		json_object_object_add(api_get(service->object, "metadata"), "uid",
+				       json_object_new_string("7"));
+		break;
+	default:
+		service->there = !service->there;
+	}
+	tell(world, service);
+	tell(world, other);
+}
+
+static void change_served(struct world *world, struct random *random)
+{
+	if (random_chance(random, 50))
+		change_service(world, random);
+	else
+		change_slice(world, random);
+}
+
 static void change(struct run *run, struct world *world, struct random *random)
 {
 	struct doc *doc = random_chance(random, 10) ? pick(world, random, NULL) : NULL;
-	const bool slices = random_chance(random, 40) && pick(world, random, "EndpointSlice");
+	const bool served = random_chance(random, 40) && pick(world, random, "Service");
 
-	for (uint32_t i = slices, n = random_below(random, 3); i < n; i++)
+	for (uint32_t i = served, n = random_below(random, 3); i < n; i++)
 		change_pod(world, random);
-	for (uint32_t i = 0, n = slices ? 1 + random_below(random, 2) : 0; i < n; i++)
-		change_slice(world, random);
-	if (!slices)
+	for (uint32_t i = 0, n = served ? 1 + random_below(random, 2) : 0; i < n; i++)
+		change_served(world, random);
+	if (!served)
 		change_pod(world, random);
-	world->sliced = slices && !doc;
+	world->served = served && !doc;
 	if (!doc)
 		return;
 	doc->there = !doc->there;
@@ -397,10 +434,13 @@ static bool same_services(const struct policy *a, const struct policy *b)
 	for (size_t i = 0; same && i < a->n_services; i++)
 		same = same_text(a, a->services[i].ns, b, b->services[i].ns) &&
 		       same_text(a, a->services[i].name, b, b->services[i].name) &&
+		       a->services[i].flags == b->services[i].flags &&
 		       !memcmp(&a->services[i].ports, &b->services[i].ports,
 			       sizeof(a->services[i].ports));
 	for (size_t i = 0; same && i < a->n_service_ports; i++)
-		same = a->service_ports[i].port == b->service_ports[i].port &&
+		same = a->service_ports[i].service == b->service_ports[i].service &&
+		       a->service_ports[i].port == b->service_ports[i].port &&
+		       a->service_ports[i].protocol == b->service_ports[i].protocol &&
 		       same_backends(a, a->service_ports[i].backends, b,
 				     b->service_ports[i].backends);
 	return same && (!a->n_frontends || !memcmp(a->frontends, b->frontends,
@@ -493,8 +533,8 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	run->extended += objects_patched(world->objects) > patched &&
 			 next->n_segments > world->policy->n_segments;
 	run->deleted += objects_patched(world->objects) > patched && has_deleted(world->policy);
-	run->sliced += world->sliced;
-	run->renewed += world->sliced && objects_patched(world->objects) > patched;
+	run->served += world->served;
+	run->renewed += world->served && objects_patched(world->objects) > patched;
 	if (fails(run, !error == !!fresh, "only one of the two can compile the objects") || error) {
 		policy_free(fresh);
 		return;
@@ -564,10 +604,10 @@ int main(void)
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
 	       " of them without a compile of all objects (%" PRIu64 " with new segments, %" PRIu64
 	       " beside deleted ones), %" PRIu64 " changes of other objects, %" PRIu64
-	       " of EndpointSlices (%" PRIu64 " without such a compile), %" PRIu64
-	       " flows; %" PRIu64 " of %" PRIu64 " policies that keep all segments say so\n",
+	       " of Services (%" PRIu64 " without such a compile), %" PRIu64 " flows; %" PRIu64
+	       " of %" PRIu64 " policies that keep all segments say so\n",
 	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.deleted,
-	       run.others, run.sliced, run.renewed, run.flows, run.kept, run.alike);
+	       run.others, run.served, run.renewed, run.flows, run.kept, run.alike);
 	failed = ktap_row(1, !run.failures,
 			  "a policy that continues the last one is as one of all objects");
 	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
@@ -580,7 +620,7 @@ int main(void)
 		5,
 		seeds.count < 10 || (run.kept > seeds.count && run.alike - run.kept < run.kept / 4),
 		"of most policies with the segments of the last one, the delta tells so");
-	failed |= ktap_row(6, seeds.count < 10 || run.renewed > run.sliced / 3,
-			   "many changes of EndpointSlices need no compile of all objects");
+	failed |= ktap_row(6, seeds.count < 10 || run.renewed > run.served / 3,
+			   "many changes of Services and EndpointSlices need none");
 	return failed;
 }

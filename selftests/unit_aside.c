@@ -320,7 +320,8 @@ static void an_aside_costs_no_compile(void **state)
 
 /* A Service with so many ports that a slice of 900 addresses has more backends than a Service may.
  */
-static void take_wide_service(struct objects *objects, const char *ns, unsigned int number)
+static void take_wide_service(struct objects *objects, const char *type, const char *ns,
+			      unsigned int number)
 {
 	size_t size;
 	char *text;
@@ -336,7 +337,7 @@ static void take_wide_service(struct objects *objects, const char *ns, unsigned 
 		fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i ? "," : "", i, i + 1);
 	fprintf(to, "]}}");
 	fclose(to);
-	take(objects, "ADDED", text);
+	take(objects, type, text);
 	free(text);
 }
 
@@ -393,8 +394,8 @@ static void a_slice_puts_its_service_aside(void **state)
 	(void)state;
 	assert_non_null(objects);
 	take_labelled(objects, "x", "10.0.0.1", "");
-	take_wide_service(objects, "evil", 1);
-	take_wide_service(objects, "good", 2);
+	take_wide_service(objects, "ADDED", "evil", 1);
+	take_wide_service(objects, "ADDED", "good", 2);
 	take_slice_of(objects, "ADDED", "good", "s", 7);
 	take_slice(objects, "ADDED", "s", 3);
 	assert_false(go_on(objects, &policy));
@@ -421,14 +422,60 @@ static void a_slice_puts_its_service_aside(void **state)
 	assert_int_equal(policy->n_backends, 10);
 
 	take_slice(objects, "DELETED", "s", 4);
-	assert_false(go_on(objects, &policy));
+	assert_true(go_on(objects, &policy));
 	assert_int_equal(policy->n_backends, 6);
-	take_slice(objects, "ADDED", "s", 4);
-	assert_false(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 10);
-	take_slice(objects, "MODIFIED", "s", 5);
+	take_slice(objects, "ADDED", "s", 5);
 	assert_true(go_on(objects, &policy));
 	assert_int_equal(policy->n_backends, 11);
+	policy_free(policy);
+	objects_close(objects);
+}
+
+/* A Service that changes needs no compile of all objects, nor does one that takes its backends from
+ * Pods, unless these put it over a budget. */
+static void a_service_needs_no_compile(void **state)
+{
+	struct heard heard = {0};
+	struct objects *objects = objects_open(NULL, &ops, &heard);
+	struct policy *policy = NULL;
+
+	(void)state;
+	assert_non_null(objects);
+	take_labelled(objects, "y", "10.0.0.2", "");
+	assert_false(go_on(objects, &policy));
+	take_wide_service(objects, "ADDED", "a", 1);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_frontends, 300);
+	assert_int_equal(policy->n_backends, 0);
+	take_labelled(objects, "x", "10.0.0.1", "");
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 300);
+	take_wide_service(objects, "ADDED", "good", 2);
+	take_slice_of(objects, "ADDED", "good", "s", 7);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_services, 2);
+	assert_int_equal(policy->n_frontends, 600);
+	assert_int_equal(policy->n_backends, 307);
+	take_wide_service(objects, "DELETED", "good", 2);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_services, 1);
+	assert_int_equal(policy->n_frontends, 300);
+	assert_int_equal(policy->n_backends, 300);
+
+	for (unsigned int i = 0; i < 900; i++) {
+		char name[20], address[20];
+
+		snprintf(name, sizeof(name), "x%u", i);
+		snprintf(address, sizeof(address), "10.1.%u.%u", i >> 8, i & 255);
+		take_labelled(objects, name, address, ",\"app\":\"x\"");
+	}
+	assert_false(go_on(objects, &policy));
+	assert_string_equal(heard.name, "s");
+	assert_non_null(strstr(heard.why, "it needs 270600 backends"));
+	assert_int_equal(policy->n_backends, 0);
+	take_wide_service(objects, "DELETED", "a", 1);
+	assert_false(go_on(objects, &policy));
+	assert_int_equal(policy->n_services, 0);
 	policy_free(policy);
 	objects_close(objects);
 }
@@ -518,6 +565,7 @@ int main(void)
 		cmocka_unit_test(one_baseline_counts),
 		cmocka_unit_test(an_aside_costs_no_compile),
 		cmocka_unit_test(a_slice_puts_its_service_aside),
+		cmocka_unit_test(a_service_needs_no_compile),
 		cmocka_unit_test(many_names_stand_once),
 		cmocka_unit_test(closed_pods_have_two_rules),
 		cmocka_unit_test(closed_pods_leave_room_for_others),

@@ -345,12 +345,12 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->ops = *ops;
 	objects->data = data;
 	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
-	objects->since.sliced = lh_kchar_table_new(16, objects_free_key);
+	objects->since.services = lh_kchar_table_new(16, objects_free_key);
 	objects->since.needs_of = lh_kchar_table_new(64, objects_free_value);
 	objects->since.held = lh_kchar_table_new(16, objects_free_key);
 	objects->since.following = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
-	if (!objects->since.pods || !objects->since.sliced || !objects->since.needs_of ||
+	if (!objects->since.pods || !objects->since.services || !objects->since.needs_of ||
 	    !objects->since.held || !objects->since.following || !objects->claims ||
 	    offenders_open(objects) || room_open(objects)) {
 		objects_close(objects);
@@ -386,8 +386,8 @@ void objects_close(struct objects *objects)
 	}
 	if (objects->since.pods)
 		lh_table_free(objects->since.pods);
-	if (objects->since.sliced)
-		lh_table_free(objects->since.sliced);
+	if (objects->since.services)
+		lh_table_free(objects->since.services);
 	if (objects->since.needs_of)
 		lh_table_free(objects->since.needs_of);
 	if (objects->since.held)

@@ -300,13 +300,13 @@ static bool has_service(const struct objects *objects, const struct slice *slice
 }
 
 /* Leaves out EndpointSlices of no Service: a tenant may have any number. */
-static int add_sliced(struct objects *objects, const struct object_place *at,
-		      struct cluster *cluster, struct diag *diag)
+static int add_service(struct objects *objects, const struct object_place *at,
+		       struct cluster *cluster, struct diag *diag)
 {
 	const size_t n = cluster->n_slices;
 	int error;
 
-	if (!at->kept->text || !objects_has_namespace(objects->since.sliced, at->key))
+	if (!at->kept->text || !objects_has_namespace(objects->since.services, at->key))
 		return 0;
 	error = is_kept(objects, at) ? read_object(objects, at, objects->read, diag) : -EOPNOTSUPP;
 	if (error)
@@ -317,20 +317,53 @@ static int add_sliced(struct objects *objects, const struct object_place *at,
 	return 0;
 }
 
-int objects_sliced(struct objects *objects, struct cluster *services)
+int objects_services(struct objects *objects, struct cluster *services)
 {
 	struct diag quiet = {0};
-	int error = objects->read && !has_much_read(objects) ? 0 : -EOPNOTSUPP;
+	const bool any = lh_table_length(objects->since.services);
+	int error = !any || (objects->read && !has_much_read(objects)) ? 0 : -EOPNOTSUPP;
 
 	cluster_init(services);
 	services->lenient = true;
-	for (size_t i = 0; !error && i < N_KINDS; i++)
+	for (size_t i = 0; any && !error && i < N_KINDS; i++)
 		if (object_kinds[i].part == PART_SERVICE || object_kinds[i].part == PART_SLICE)
-			error = for_kind(objects, i, add_sliced, services, &quiet);
+			error = for_kind(objects, i, add_service, services, &quiet);
 	if (!error)
 		services_finish(services, &quiet);
 	if (!error && !quiet.errors)
 		return 0;
 	cluster_free(services);
 	return -EOPNOTSUPP;
+}
+
+/* Changed Pods are read already. A contested one may belong to an object that is not read. */
+static int add_followed(struct objects *objects, const struct object_place *at,
+			struct cluster *pods, struct diag *diag)
+{
+	const struct since *since = &objects->since;
+	int error;
+
+	if (!at->kept->text || !objects_has_namespace(since->services, at->key) ||
+	    !objects_has_namespace(since->following, at->key) ||
+	    lh_table_lookup_entry(since->pods, at->key))
+		return 0;
+	error = objects_contest(objects, at->key) ? -EOPNOTSUPP
+						  : read_object(objects, at, objects->read, diag);
+	if (!error)
+		cluster_put(at->kept->part, pods);
+	return error;
+}
+
+int objects_add_followed(struct objects *objects, struct cluster *pods)
+{
+	const struct lh_entry *entry = objects->since.services->head;
+	struct diag quiet = {0};
+	int error = 0;
+
+	while (entry && !lh_table_lookup_entry(objects->since.following, lh_entry_k(entry)))
+		entry = entry->next;
+	for (size_t i = 0; entry && !error && i < N_KINDS; i++)
+		if (kind_is_pod(&object_kinds[i]))
+			error = for_kind(objects, i, add_followed, pods, &quiet);
+	return error ? -EOPNOTSUPP : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a policy of the kept objects. If nothing but Pods and EndpointSlices has changed since the
- * last policy, only these are read, and the Services of these (compile/update.h).
+ * Makes a policy of the kept objects. If nothing but Pods, Services and EndpointSlices has changed
+ * since the last policy, only these are read, and what else Services have (compile/update.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "model/cluster_service.h"
 #include "policy/asides.h"
 
-/* So many policies in a row may be made from changed Pods and EndpointSlices alone: each leaves
- * unused strings and segments behind. */
+/* So many policies in a row may be made without a compile of all objects: each leaves unused
+ * strings and segments behind. */
 #define PATCHES_MAX 500
 
 /* Returns true if the Service takes its backends from Pods, which are of its namespace. */
@@ -28,13 +28,17 @@ static bool follows_pods(const struct service *service)
 	       service->type != SERVICE_EXTERNAL_NAME;
 }
 
-/* Notes the namespaces that have such a Service. */
+static void empty(struct lh_table *table)
+{
+	while (table->head)
+		lh_table_delete_entry(table, table->head);
+}
+
+/* Notes the namespaces of the cluster that have such a Service. */
 static void note_following(struct since *since, const struct cluster *cluster)
 {
 	struct lh_table *following = since->following;
 
-	while (following->head)
-		lh_table_delete_entry(following, following->head);
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *service = &cluster->services[i];
 
@@ -64,8 +68,7 @@ static void note_needs(void *data, const char *ns, const struct service_needs *n
 static void note_all_needs(struct since *since, const struct cluster *cluster,
 			   const struct asides *asides)
 {
-	while (since->needs_of->head)
-		lh_table_delete_entry(since->needs_of, since->needs_of->head);
+	empty(since->needs_of);
 	since->needs = (struct service_needs){0};
 	services_need(cluster, asides, note_needs, since);
 }
@@ -82,6 +85,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 		error = compile_again(cluster, base, objects->asides, diag, policy);
 	objects->since.known = !error;
 	if (!error) {
+		empty(objects->since.following);
 		note_following(&objects->since, cluster);
 		note_all_needs(&objects->since, cluster, (*policy)->asides);
 	}
@@ -107,8 +111,10 @@ static int compile_all(struct objects *objects, const struct policy *base, struc
 	return error;
 }
 
-/* Policies from changed Pods and EndpointSlices alone */
+/* Policies without a compile of all objects */
 
+/* Changed Pods, and all Pods of the namespaces whose Services have changed and take their backends
+ * from Pods. */
 struct pods {
 	struct cluster cluster;
 	struct update_pod *at;
@@ -123,16 +129,21 @@ static int order_pods(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-static void find_pods(struct pods *pods, const struct endpoint *found, size_t n)
+/* Sets what changed Pods are now to those that are @found. Returns true if there was one. */
+static bool find_pods(struct pods *pods, const struct endpoint *found, size_t n)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < n; i++) {
 		const struct update_pod key = {found[i].ns_name, found[i].name, NULL};
 		struct update_pod *pod =
 			bsearch(&key, pods->at, pods->n, sizeof(*pods->at), order_pods);
 
+		any |= !!pod;
 		if (pod)
 			pod->now = &found[i];
 	}
+	return any;
 }
 
 /* Reads the Pod of that key, if there is one. */
@@ -171,40 +182,37 @@ static int read_pods(struct objects *objects, const struct policy *base, struct 
 		return -ENOMEM;
 	for (entry = objects->since.pods->head; !error && entry; entry = entry->next)
 		error = read_pod(objects, lh_entry_k(entry), pods, &quiet);
+	if (!error)
+		error = objects_add_followed(objects, &pods->cluster);
 	if (!error) {
 		objects_resolve_claims(objects, &pods->cluster, base, NULL);
 		error = cluster_finish(&pods->cluster, &quiet);
 	}
-	if (!error && (pods->cluster.n_host_pods || lh_table_length(objects->since.held)))
+	if (!error && lh_table_length(objects->since.held))
 		error = -EOPNOTSUPP;
 	if (error)
 		return error;
 	qsort(pods->at, pods->n, sizeof(*pods->at), order_pods);
 	find_pods(pods, pods->cluster.endpoints, pods->cluster.n_endpoints);
 	find_pods(pods, pods->cluster.expected, pods->cluster.n_expected);
-	return 0;
+	return find_pods(pods, pods->cluster.host_pods, pods->cluster.n_host_pods) ? -EOPNOTSUPP
+										   : 0;
+}
+
+bool objects_contest(const struct objects *objects, const char *pod)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "Pod %s", pod);
+	return objects->contested && lh_table_lookup_entry(objects->contested, name);
 }
 
 /* Returns true if a changed Pod named an address that another object names too. */
 static bool is_contested(const struct objects *objects)
 {
-	struct lh_entry *entry;
-	char name[512];
+	struct lh_entry *entry = objects->since.pods->head;
 
-	for (entry = objects->since.pods->head; entry; entry = entry->next) {
-		snprintf(name, sizeof(name), "Pod %s", (const char *)lh_entry_k(entry));
-		if (objects->contested && lh_table_lookup_entry(objects->contested, name))
-			return true;
-	}
-	return false;
-}
-
-/* Returns true if a Service takes its backends from Pods in the namespace of one of the keys. */
-static bool is_followed(const struct since *since, const struct lh_table *keys)
-{
-	struct lh_entry *entry = lh_table_length(since->following) ? keys->head : NULL;
-
-	while (entry && !objects_has_namespace(since->following, lh_entry_k(entry)))
+	while (entry && !objects_contest(objects, lh_entry_k(entry)))
 		entry = entry->next;
 	return entry;
 }
@@ -214,8 +222,7 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 	const struct since *since = &objects->since;
 
 	return since->known && !since->others && since_is(since, base) &&
-	       since->patches < PATCHES_MAX && !is_contested(objects) &&
-	       !is_followed(since, since->pods) && !is_followed(since, since->sliced);
+	       since->patches < PATCHES_MAX && !is_contested(objects);
 }
 
 bool objects_only_endpoints(const struct objects *objects, const struct policy *base)
@@ -233,64 +240,99 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 	return false;
 }
 
-/* Returns true if a Service takes its backends from Pods, now that EndpointSlices have changed. */
-static bool any_follows(const struct cluster *services)
-{
-	for (size_t i = 0; i < services->n_services; i++)
-		if (follows_pods(&services->services[i]))
-			return true;
-	return false;
-}
-
-/* Returns true if a Service was set aside in a namespace whose EndpointSlices have changed. One
- * that was so elsewhere, since those of all namespaces together were too many, may stay so until
- * the next compile of all objects. */
+/* Returns true if a Service was set aside in a namespace whose Services are made anew. One that was
+ * so elsewhere, since those of all namespaces together were too many, may stay so until the next
+ * compile of all objects. */
 static bool any_aside(const struct objects *objects)
 {
 	const struct asides *asides = objects->asides;
 
 	for (size_t i = 0; asides && i < asides->n; i++)
 		if (!strcmp(asides->at[i].kind, "Service") &&
-		    lh_table_lookup_entry(objects->since.sliced, asides->at[i].ns))
+		    lh_table_lookup_entry(objects->since.services, asides->at[i].ns))
 			return true;
 	return false;
 }
 
-/* Makes the cluster of the Services whose EndpointSlices have changed. Returns 0, or -EOPNOTSUPP: a
- * Service is over a budget or was, or takes its backends from Pods. */
+/* Notes the namespaces of changed Pods from which Services take their backends. */
+static bool note_followed(struct since *since)
+{
+	struct lh_entry *entry = lh_table_length(since->following) ? since->pods->head : NULL;
+
+	for (; entry; entry = entry->next)
+		if (objects_has_namespace(since->following, lh_entry_k(entry)) &&
+		    !since_note_services(since, lh_entry_k(entry)))
+			return false;
+	return true;
+}
+
+/* Makes the cluster of the Services that are made anew. Returns 0, or -EOPNOTSUPP. */
 static int read_services(struct objects *objects, struct cluster *services)
 {
 	struct since *since = &objects->since;
-	int error = any_aside(objects) ? -EOPNOTSUPP : objects_sliced(objects, services);
+	struct lh_entry *entry;
+	int error = any_aside(objects) ? -EOPNOTSUPP : objects_services(objects, services);
 
 	if (error)
 		return error;
+	for (entry = since->services->head; entry; entry = entry->next) {
+		lh_table_delete(since->following, lh_entry_k(entry));
+		note_needs(since, lh_entry_k(entry), &(struct service_needs){0});
+	}
+	note_following(since, services);
 	services_need(services, NULL, note_needs, since);
-	if (!any_follows(services) && services_fit(services, &since->needs))
-		return 0;
-	cluster_free(services);
-	return -EOPNOTSUPP;
+	return 0;
 }
 
-/* Makes the policy from changed Pods, and from Services whose EndpointSlices have changed (NULL:
- * none). */
-static int update(struct objects *objects, const struct policy *base,
-		  const struct cluster *services, struct policy **policy)
+static int order_names(const void *a, const void *b)
 {
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Makes the policy from changed Pods, and, if there are @namespaces, from the Services of these.
+ * Returns as policy_update() does; -EOPNOTSUPP if a Service is over a budget, too. */
+static int update_with(struct objects *objects, const struct policy *base, const struct pods *pods,
+		       const struct update_services *services, struct policy **policy)
+{
+	const struct update update = {pods->at, pods->n, services->n_namespaces ? services : NULL,
+				      !asides_any_nameless(objects->asides)};
+
+	if (names_node(base, &pods->cluster) ||
+	    (update.services && !services_fit(services->cluster, &objects->since.needs)))
+		return -EOPNOTSUPP;
+	return policy_update(base, &update, policy);
+}
+
+static int update(struct objects *objects, const struct policy *base, struct cluster *services,
+		  struct policy **policy)
+{
+	struct update_services anew = {.cluster = services};
+	struct lh_entry *entry = objects->since.services->head;
+	const char **names =
+		check_memory(calloc(lh_table_length(objects->since.services) + 1, sizeof(*names)));
 	struct pods pods = {0};
 	int error;
 
+	for (; entry; entry = entry->next)
+		names[anew.n_namespaces++] = lh_entry_k(entry);
+	qsort(names, anew.n_namespaces, sizeof(*names), order_names);
+	anew.namespaces = names;
 	cluster_init(&pods.cluster);
 	error = read_pods(objects, base, &pods);
-	if (!error && names_node(base, &pods.cluster))
-		error = -EOPNOTSUPP;
-	if (!error)
-		error = policy_update(base,
-				      &(struct update){pods.at, pods.n, services,
-						       !asides_any_nameless(objects->asides)},
-				      policy);
+	if (!error) {
+		struct cluster with_pods = *services;
+
+		/* both have a part of it, and keep it */
+		with_pods.endpoints = pods.cluster.endpoints;
+		with_pods.n_endpoints = pods.cluster.n_endpoints;
+		with_pods.host_pods = pods.cluster.host_pods;
+		with_pods.n_host_pods = pods.cluster.n_host_pods;
+		anew.cluster = &with_pods;
+		error = update_with(objects, base, &pods, &anew, policy);
+	}
 	cluster_free(&pods.cluster);
 	free(pods.at);
+	free(names);
 	return error;
 }
 
@@ -298,20 +340,19 @@ static int update(struct objects *objects, const struct policy *base,
  * objects must be read; or -EINVAL if the Pods together are at fault. */
 static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
 {
-	const bool sliced = lh_table_length(objects->since.sliced);
+	struct since *since = &objects->since;
 	struct cluster services;
-	int error = can_patch(objects, base) ? 0 : -EOPNOTSUPP;
+	int error = can_patch(objects, base) && note_followed(since) ? 0 : -EOPNOTSUPP;
 
-	if (!error && sliced)
+	if (!error)
 		error = read_services(objects, &services);
 	if (error)
 		return error;
-	error = update(objects, base, sliced ? &services : NULL, policy);
-	if (sliced)
-		cluster_free(&services);
+	error = update(objects, base, &services, policy);
+	cluster_free(&services);
 	if (!error)
 		objects_forget_made(objects);
-	objects->since.patches += !error;
+	since->patches += !error;
 	objects->patched += !error;
 	return error;
 }
@@ -320,19 +361,19 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 static int begin_since(struct objects *objects, const struct policy *policy)
 {
 	struct lh_table *pods = lh_kchar_table_new(64, objects_free_key);
-	struct lh_table *sliced = lh_kchar_table_new(16, objects_free_key);
+	struct lh_table *services = lh_kchar_table_new(16, objects_free_key);
 
-	if (!pods || !sliced) {
+	if (!pods || !services) {
 		if (pods)
 			lh_table_free(pods);
-		if (sliced)
-			lh_table_free(sliced);
+		if (services)
+			lh_table_free(services);
 		return -ENOMEM;
 	}
 	lh_table_free(objects->since.pods);
-	lh_table_free(objects->since.sliced);
+	lh_table_free(objects->since.services);
 	objects->since.pods = pods;
-	objects->since.sliced = sliced;
+	objects->since.services = services;
 	objects->since.others = objects->since.rest = false;
 	objects->since.lineage = policy->lineage;
 	objects->since.generation = policy->generation;

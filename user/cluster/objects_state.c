@@ -65,19 +65,25 @@ static bool note_in(struct lh_table *table, const char *text, size_t n)
 	return key;
 }
 
+bool since_note_services(struct since *since, const char *key)
+{
+	return note_in(since->services, key, strcspn(key, "/"));
+}
+
 /* Notes the object for the next compile. */
 void objects_note(const struct collection *collection, const char *key)
 {
 	struct since *since = &collection->objects->since;
 	const bool pod = kind_is_pod(collection->kind);
-	const bool slice = collection->kind->part == PART_SLICE;
+	const bool service =
+		collection->kind->part == PART_SERVICE || collection->kind->part == PART_SLICE;
 
-	since->others |= !pod && !slice;
+	since->others |= !pod && !service;
 	since->rest |= !pod && !collection->kind->policy;
 	if (pod)
 		since->others |= !note_in(since->pods, key, strlen(key));
-	if (slice)
-		since->others |= !note_in(since->sliced, key, strcspn(key, "/"));
+	if (service)
+		since->others |= !since_note_services(since, key);
 }
 
 /* @uid NULL: not known. */

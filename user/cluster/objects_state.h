@@ -74,10 +74,12 @@ struct since {
 	bool known; /* the changes since the policy below are known */
 	uint64_t lineage;
 	uint32_t generation;
-	bool others; /* an object other than a Pod or an EndpointSlice has changed */
+	bool others; /* an object other than a Pod, a Service or an EndpointSlice has changed */
 	bool rest; /* an object that is neither a Pod nor a policy has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
-	struct lh_table *sliced; /* the namespaces whose EndpointSlices have changed; no values */
+	/* the namespaces whose Services have to be made anew: one of them, or an EndpointSlice, has
+	 * changed; no values */
+	struct lh_table *services;
 	/* the namespaces with a Service that takes its backends from Pods; no values */
 	struct lh_table *following;
 	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
@@ -121,7 +123,7 @@ struct objects {
 	size_t lost; /* how many of these do not get the address */
 	struct room room;
 	size_t marked; /* objects */
-	uint64_t patched; /* policies that were made from changed Pods and EndpointSlices alone */
+	uint64_t patched; /* policies that were made without a compile of all objects */
 	struct collection collections[N_KINDS];
 };
 
@@ -130,6 +132,9 @@ struct objects {
 bool since_is(const struct since *since, const struct policy *base);
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
+/* Notes that the Services of an object's namespace have to be made anew. Returns false if memory is
+ * short. */
+bool since_note_services(struct since *since, const char *key);
 /* The object is set aside now, or no longer is. */
 void objects_set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
 		       struct object_state *kept,
@@ -180,10 +185,15 @@ void objects_cluster_end(struct objects *objects, int error);
 /* Returns true if nothing but policies has changed since @base was made, and the cluster is kept.
  */
 bool objects_keep_all_but_policies(const struct objects *objects, const struct policy *base);
-/* Makes a finished cluster of the Services, and of their EndpointSlices, of the namespaces whose
- * EndpointSlices have changed. It needs objects->read. Returns 0 and a cluster to free; or
- * -EOPNOTSUPP: all objects must be read. */
-int objects_sliced(struct objects *objects, struct cluster *services);
+/* Makes a finished cluster of the Services, and of their EndpointSlices, of the namespaces in
+ * since.services. It needs objects->read. Returns 0 and a cluster to free; or -EOPNOTSUPP: all
+ * objects must be read. */
+int objects_services(struct objects *objects, struct cluster *services);
+/* Adds the Pods that have not changed of the namespaces in since.services and since.following.
+ * Returns 0; or -EOPNOTSUPP: all objects must be read. */
+int objects_add_followed(struct objects *objects, struct cluster *pods);
+/* Returns true if the Pod names an address that another object names too. */
+bool objects_contest(const struct objects *objects, const char *pod);
 void objects_forget_made(struct objects *objects); /* frees objects->made */
 void objects_forget_read(struct objects *objects); /* frees objects->read, and `made` */
 

@@ -5,8 +5,11 @@
  * cluster's controller would list them.
  */
 #include "compile/tables.h"
+#include "compile/update.h"
 #include "model/search.h"
 #include "model/cluster_service.h"
+
+#define NONE UINT32_MAX
 
 /* An address of a node, and the node's name. Sorted by address. */
 struct node_address {
@@ -154,27 +157,33 @@ static int compare_backends(const void *a, const void *b)
 	return x->port < y->port ? -1 : x->port > y->port;
 }
 
+/* Returns the range of records [@from, @to). An empty one is at 0, as everywhere in a policy. */
+static struct policy_range between(uint32_t from, uint32_t to)
+{
+	return from == to ? (struct policy_range){0} : (struct policy_range){from, to - from};
+}
+
 /* Two slices may list one address while the controller moves it between them. */
 static struct policy_range put_backends(struct maker *m)
 {
 	struct policy *policy = m->t->policy;
-	struct policy_range range = {policy->n_backends, 0};
+	const uint32_t from = policy->n_backends;
 
 	array_sort(&m->backends, compare_backends);
 	for (size_t i = 0; i < m->backends.n; i++) {
 		const struct policy_backend *backend = &m->backends.at[i];
-		struct policy_backend *last =
-			range.n ? &policy->backends[policy->n_backends - 1] : NULL;
+		struct policy_backend *last = policy->n_backends > from
+						      ? &policy->backends[policy->n_backends - 1]
+						      : NULL;
 
 		if (last && !compare_backends(last, backend)) {
 			last->flags |= backend->flags;
 			continue;
 		}
 		table_push(m->t, backends, *backend);
-		range.n++;
 	}
 	m->backends.n = 0;
-	return range;
+	return between(from, policy->n_backends);
 }
 
 static struct policy_range make_backends(struct maker *m, const struct service_port *port)
@@ -258,16 +267,16 @@ static void put_service(struct maker *m, uint32_t number)
 					 [SERVICE_EXTERNAL_NAME] = POLICY_SERVICE_EXTERNAL_NAME,
 					 [SERVICE_ADDRESSED] = 0};
 	const struct service *service = m->service;
+	const uint32_t from = m->t->policy->n_service_ports;
 	struct policy_service record = {.ns = tables_string(m->t, service->ns_name),
 					.name = tables_string(m->t, service->name),
-					.flags = flags[service->type],
-					.ports = {m->t->policy->n_service_ports, 0}};
+					.flags = flags[service->type]};
 
 	for (size_t i = 0; service->type != SERVICE_EXTERNAL_NAME && i < service->n_ports; i++)
 		put_port(m, &service->ports[i], number);
 	if (service->type == SERVICE_HEADLESS && !service->n_ports)
 		put_port(m, NULL, number);
-	record.ports.n = m->t->policy->n_service_ports - record.ports.at;
+	record.ports = between(from, m->t->policy->n_service_ports);
 	table_push(m->t, services, record);
 }
 
@@ -308,7 +317,36 @@ void services_put(struct tables *t)
 	free(m.nodes);
 }
 
-/* Services whose EndpointSlices have changed */
+/* Services of some namespaces anew */
+
+struct renewal {
+	struct maker m;
+	const struct policy *base;
+	uint32_t *port_at; /* by the base's Service ports: index now; NONE: its Service is anew */
+};
+
+/* Puts a Service of the base with its ports and backends. */
+static void keep_service(struct renewal *r, const struct policy_service *known)
+{
+	struct tables *t = r->m.t;
+	const uint32_t from = t->policy->n_service_ports;
+	struct policy_service record = *known;
+
+	for (uint32_t i = known->ports.at; i < known->ports.at + known->ports.n; i++) {
+		struct policy_service_port port = r->base->service_ports[i];
+		const struct policy_range had = port.backends;
+		const uint32_t first = t->policy->n_backends;
+
+		for (uint32_t k = 0; k < had.n; k++)
+			table_push(t, backends, r->base->backends[had.at + k]);
+		port.service = t->policy->n_services;
+		port.backends = between(first, t->policy->n_backends);
+		r->port_at[i] = t->policy->n_service_ports;
+		table_push(t, service_ports, port);
+	}
+	record.ports = between(from, t->policy->n_service_ports);
+	table_push(t, services, record);
+}
 
 /* Returns how a Service of the base is ordered to one of the cluster. */
 static int order_service(const struct policy *base, const struct policy_service *known,
@@ -319,63 +357,74 @@ static int order_service(const struct policy *base, const struct policy_service 
 	return order ? order : strcmp(policy_string(base, known->name), service->name);
 }
 
-/* Copies the base's backends of the Service's ports. */
-static void keep_backends(struct maker *m, const struct policy *base,
-			  const struct policy_service *known)
+static void put_anew(struct renewal *r, const struct service *service)
 {
-	struct policy *policy = m->t->policy;
-
-	for (uint32_t i = known->ports.at; i < known->ports.at + known->ports.n; i++) {
-		const struct policy_range had = base->service_ports[i].backends;
-
-		policy->service_ports[i].backends =
-			(struct policy_range){policy->n_backends, had.n};
-		for (uint32_t k = 0; k < had.n; k++)
-			table_push(m->t, backends, base->backends[had.at + k]);
-	}
+	r->m.service = service;
+	put_service(&r->m, r->m.t->policy->n_services);
 }
 
-/* Makes the backends of the Service's ports. Returns false if it has other ports than in the base.
- */
-static bool renew_backends(struct maker *m, const struct policy_service *known)
+/* Puts all Services, by namespace and name, and the frontends of those of now. */
+static void renew_services(struct renewal *r, const struct update_services *from)
 {
-	struct policy *policy = m->t->policy;
-	const struct service *service = m->service;
-	const bool portless = service->type == SERVICE_HEADLESS && !service->n_ports;
-	const size_t n = service->type == SERVICE_EXTERNAL_NAME ? 0 : service->n_ports + portless;
+	const struct policy *base = r->base;
+	const struct service *now = from->cluster->services;
+	const struct service *end = now + from->cluster->n_services;
+	size_t ns = 0;
 
-	if (known->ports.n != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		const struct service_port *port = portless ? NULL : &service->ports[i];
-		struct policy_service_port *record = &policy->service_ports[known->ports.at + i];
-
-		if (port && (port->port != record->port || port->protocol != record->protocol))
-			return false;
-		record->backends = make_backends(m, port);
-	}
-	return true;
-}
-
-bool services_renew(struct tables *t, const struct policy *base, const struct cluster *changed)
-{
-	struct maker m = {.t = t, .cluster = changed};
-	size_t next = 0;
-	bool good = true;
-
-	list_nodes(&m);
-	for (size_t i = 0; good && i < base->n_services; i++) {
+	for (size_t i = 0; i < base->n_services; i++) {
 		const struct policy_service *known = &base->services[i];
+		const char *name = policy_string(base, known->ns);
 
-		m.service = next < changed->n_services ? &changed->services[next] : NULL;
-		if (m.service && !order_service(base, known, m.service)) {
-			good = renew_backends(&m, known);
-			next++;
-		} else {
-			keep_backends(&m, base, known);
-		}
+		while (ns < from->n_namespaces && strcmp(from->namespaces[ns], name) < 0)
+			ns++;
+		while (now < end && order_service(base, known, now) > 0)
+			put_anew(r, now++);
+		if (ns == from->n_namespaces || strcmp(from->namespaces[ns], name))
+			keep_service(r, known);
 	}
-	array_free(&m.backends);
-	free(m.nodes);
-	return good && next == changed->n_services;
+	while (now < end)
+		put_anew(r, now++);
+}
+
+/* Puts the base's frontends of the Services that stay between those of now. */
+static void renew_frontends(struct renewal *r)
+{
+	struct tables *t = r->m.t;
+	const struct policy *base = r->base;
+	const size_t n = t->policy->n_frontends;
+	struct policy_frontend *now = grow_zeroed(n, sizeof(*now));
+	size_t next = 0;
+
+	table_sort(t, frontends, compare_frontends);
+	if (n)
+		memcpy(now, t->policy->frontends, n * sizeof(*now));
+	t->policy->n_frontends = 0;
+	for (size_t i = 0; i < base->n_frontends; i++) {
+		struct policy_frontend kept = base->frontends[i];
+
+		kept.service_port = r->port_at[kept.service_port];
+		if (kept.service_port == NONE)
+			continue;
+		while (next < n && compare_frontends(&now[next], &kept) < 0)
+			table_push(t, frontends, now[next++]);
+		table_push(t, frontends, kept);
+	}
+	while (next < n)
+		table_push(t, frontends, now[next++]);
+	free(now);
+}
+
+void services_renew(struct tables *t, const struct policy *base, const struct update_services *from)
+{
+	struct renewal r = {.m = {.t = t, .cluster = from->cluster}, .base = base};
+
+	r.port_at = grow_zeroed(base->n_service_ports, sizeof(*r.port_at));
+	for (size_t i = 0; i < base->n_service_ports; i++)
+		r.port_at[i] = NONE;
+	list_nodes(&r.m);
+	renew_services(&r, from);
+	renew_frontends(&r);
+	array_free(&r.m.backends);
+	free(r.m.nodes);
+	free(r.port_at);
 }

@@ -92,9 +92,10 @@ void given_put(struct tables *t);
 
 /* services.c: fills the Services' tables, after `addresses`, `endpoints` and `nodes`. */
 void services_put(struct tables *t);
-/* Puts the backends of all Services into the empty table: of those in @changed, which is finished,
- * by their EndpointSlices, of the others as in @base. The tables have @base's nodes, Services and
- * Service ports. Returns false if a Service of @changed is not in @base with these ports. */
-bool services_renew(struct tables *t, const struct policy *base, const struct cluster *changed);
+/* Fills the empty tables of Services, their ports, frontends and backends, as those of @base with
+ * the Services of @from. The tables have the nodes and the addresses. */
+struct update_services;
+void services_renew(struct tables *t, const struct policy *base,
+		    const struct update_services *from);
 
 #endif

@@ -716,43 +716,39 @@ static int place_all(struct pod_update *p)
 	if (!policy->name)            \
 		BEGIN_TABLE(&p->u, name);
 
-/* Makes the backends of Services whose EndpointSlices have changed. Returns false if a Service
- * itself has. */
-static bool renew_services(struct pod_update *p)
+static void renew_services(struct pod_update *p)
 {
+	const struct policy *base = p->u.base;
+
 	if (!p->from->services)
-		return true;
+		return;
 	BEGIN_TABLE(&p->u, nodes);
 	BEGIN_TABLE(&p->u, node_addresses);
-	BEGIN_TABLE(&p->u, service_ports);
-	NEW_TABLE(&p->u, backends, p->u.base->n_backends);
-	return services_renew(&p->u.t, p->u.base, p->from->services);
+	NEW_TABLE(&p->u, services, base->n_services);
+	NEW_TABLE(&p->u, service_ports, base->n_service_ports);
+	NEW_TABLE(&p->u, frontends, base->n_frontends);
+	NEW_TABLE(&p->u, backends, base->n_backends);
+	services_renew(&p->u.t, base, p->from->services);
 }
 
-/* A table without records may have no memory. */
-static bool are_equal(const void *a, const void *b, size_t n, size_t size)
-{
-	return !n || !memcmp(a, b, n * size);
-}
+/* Returns true if both policies have the same records. A table without records may have no memory.
+ */
+#define SAME_TABLE(a, b, table)              \
+	((a)->n_##table == (b)->n_##table && \
+	 (!(a)->n_##table ||                 \
+	  !memcmp((a)->table, (b)->table, (a)->n_##table * sizeof(*(a)->table))))
 
 static bool is_same(const struct pod_update *p)
 {
 	const struct policy *base = p->u.base, *policy = p->policy;
 
-	return !p->extended && !p->expects && policy->n_endpoints == base->n_endpoints &&
-	       policy->n_addresses == base->n_addresses && policy->n_backends == base->n_backends &&
-	       are_equal(policy->backends, base->backends, base->n_backends,
-			 sizeof(*base->backends)) &&
-	       are_equal(policy->service_ports, base->service_ports, base->n_service_ports,
-			 sizeof(*base->service_ports)) &&
-	       are_equal(policy->endpoints, base->endpoints, base->n_endpoints,
-			 sizeof(*base->endpoints)) &&
-	       are_equal(policy->addresses, base->addresses, base->n_addresses,
-			 sizeof(*base->addresses));
+	return !p->extended && !p->expects && SAME_TABLE(policy, base, endpoints) &&
+	       SAME_TABLE(policy, base, addresses) && SAME_TABLE(policy, base, services) &&
+	       SAME_TABLE(policy, base, service_ports) && SAME_TABLE(policy, base, frontends) &&
+	       SAME_TABLE(policy, base, backends);
 }
 
-/* Returns 0, or -EOPNOTSUPP. */
-static int make_policy(struct pod_update *p)
+static void make_policy(struct pod_update *p)
 {
 	const struct policy *base = p->u.base;
 	struct policy *policy = p->policy;
@@ -766,15 +762,13 @@ static int make_policy(struct pod_update *p)
 	BEGIN_TABLE(&p->u, texts);
 	BEGIN_TABLE(&p->u, named_ports);
 	make_expected(p);
-	if (!renew_services(p))
-		return -EOPNOTSUPP;
+	renew_services(p);
 	POLICY_TABLES(TABLE_COPY)
 	share_frontends(p);
 	if (!p->extended && !is_same(p)) {
 		policy->parent = base->checksum;
 		policy->generation++;
 	}
-	return 0;
 }
 
 static int make(void *data)
@@ -792,7 +786,7 @@ static int make(void *data)
 	array_sort(&p->changes, compare_changes);
 	error = place_all(p);
 	if (!error)
-		error = make_policy(p);
+		make_policy(p);
 	return p->u.twice ? -EOPNOTSUPP : error;
 }
 
