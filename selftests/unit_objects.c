@@ -221,8 +221,10 @@ static void policies_alone_make_what_all_objects_make(void **state)
 		change(kept, &slots[slot], slot);
 		if (slot < PODS)
 			change(kept, &slots[policy_slot], policy_slot);
-		/* a Pod that changes alone makes a policy without a compile */
-		if (slot < PODS && objects_only_endpoints(kept, base))
+		/* a Pod or Service that changes alone makes a policy without a compile, also
+		 * where a Pod waited for an address */
+		if (objects_may_patch(kept, base) ||
+		    (slot >= SLOTS - NAMESPACES - SERVICES && slot < SLOTS - NAMESPACES))
 			objects_forget(kept);
 		for (unsigned int k = 0; k < SLOTS; k++)
 			if (slots[k])
@@ -699,10 +701,9 @@ static bool is_patched(struct objects *objects, const char *ns, unsigned int num
 	return patched;
 }
 
-/* A Service without EndpointSlices has the Pods of its namespace as backends. Pods of other
- * namespaces do not wait for a compile of all objects, nor do any for an ExternalName: it has no
- * backends, whatever its selector. */
-static void service_holds_up_no_pods_of_others(void **state)
+/* A Service without EndpointSlices has the Pods of its namespace as backends; an ExternalName has
+ * none, whatever its selector. No Pod waits for a compile of all objects. */
+static void service_holds_up_no_pods(void **state)
 {
 	struct objects *objects = objects_open(NULL, &ops, NULL);
 	struct policy *policy;
@@ -726,7 +727,7 @@ static void service_holds_up_no_pods_of_others(void **state)
 	assert_non_null(policy);
 	assert_int_equal(policy->n_backends, 2);
 	assert_true(is_patched(objects, "b", 5, &policy));
-	assert_false(is_patched(objects, "a", 6, &policy));
+	assert_true(is_patched(objects, "a", 6, &policy));
 	assert_int_equal(policy->n_backends, 3);
 	take_service(objects, "DELETED", "pods", "\"clusterIP\":\"10.96.0.1\"");
 	policy_free(policy);
@@ -1548,7 +1549,7 @@ int main(void)
 		cmocka_unit_test(faulty_service_translates_nothing),
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
-		cmocka_unit_test(service_holds_up_no_pods_of_others),
+		cmocka_unit_test(service_holds_up_no_pods),
 		cmocka_unit_test(addresses_of_a_service_hold_up_no_pods),
 		cmocka_unit_test(addresses_of_a_slice_hold_up_no_pods),
 		cmocka_unit_test(oddly_written_addresses_translate_nothing),

@@ -100,17 +100,17 @@ static bool rolled_out(const struct engine *engine)
 
 /*
  * Returns true if the next policy may be compiled. While nodes install a policy, the next one is
- * compiled and published if only Pods and EndpointSlices have changed, so that it can be installed
- * as soon as endpoints may be in this one: a Pod that has just got its address waits for two
- * requests to the API server in place of four. Any other change may take long to compile, and would
- * hold up the policy that is being installed.
+ * compiled and published if only Pods, Services and EndpointSlices have changed, so that it can be
+ * installed as soon as endpoints may be in this one: a Pod that has just got its address waits for
+ * two requests to the API server in place of four. Any other change may take long to compile, and
+ * would hold up the policy that is being installed.
  */
 static bool may_compile(const struct engine *engine)
 {
 	if (!engine->due || engine->next)
 		return false;
 	return rolled_out(engine) || engine->lost ||
-	       objects_only_endpoints(engine->objects, engine->policy);
+	       objects_may_patch(engine->objects, engine->policy);
 }
 
 /* Returns true if a step has begun. */
@@ -118,7 +118,7 @@ static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
 	const uint64_t began = api_now(), since = engine->dirty_since;
-	const bool only_endpoints = objects_only_endpoints(engine->objects, engine->policy);
+	const bool quick = objects_may_patch(engine->objects, engine->policy);
 	int error;
 
 	/* An address that passes to another Pod makes the objects change again at once. */
@@ -132,7 +132,7 @@ static bool compile(struct engine *engine)
 			   "the objects make no policy, and the last one stays", NULL);
 		return false;
 	}
-	if (!only_endpoints) {
+	if (!quick) {
 		events_compiled(engine->events, engine->objects);
 		engine->policies_in = policy->generation;
 	}

@@ -62,9 +62,8 @@ bool objects_synced(const struct objects *objects);
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 void objects_forget(struct objects *objects);
-/* Returns true if objects_compile() may read changed Pods and EndpointSlices alone, which is quick.
- */
-bool objects_only_endpoints(const struct objects *objects, const struct policy *base);
+/* Returns true if objects_compile() may need no compile of all objects, so that it is quick. */
+bool objects_may_patch(const struct objects *objects, const struct policy *base);
 /* Returns how many kinds the server has in versions alone that are not read: what was read of them
  * before counts. Writes which the first is, in which versions, and which one is read. */
 size_t objects_unread(const struct objects *objects, char *text, size_t size);

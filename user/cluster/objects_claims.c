@@ -69,6 +69,14 @@ static void tell(const struct objects *objects, const char *name, const char *wh
 	}
 }
 
+bool objects_contest(const struct objects *objects, const char *pod)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "Pod %s", pod);
+	return objects->contested && lh_table_lookup_entry(objects->contested, name);
+}
+
 void contested_report(const struct objects *objects)
 {
 	struct lh_entry *entry = objects->contested ? objects->contested->head : NULL;

@@ -199,14 +199,6 @@ static int read_pods(struct objects *objects, const struct policy *base, struct 
 										   : 0;
 }
 
-bool objects_contest(const struct objects *objects, const char *pod)
-{
-	char name[512];
-
-	snprintf(name, sizeof(name), "Pod %s", pod);
-	return objects->contested && lh_table_lookup_entry(objects->contested, name);
-}
-
 /* Returns true if a changed Pod named an address that another object names too. */
 static bool is_contested(const struct objects *objects)
 {
@@ -225,7 +217,7 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 	       since->patches < PATCHES_MAX && !is_contested(objects);
 }
 
-bool objects_only_endpoints(const struct objects *objects, const struct policy *base)
+bool objects_may_patch(const struct objects *objects, const struct policy *base)
 {
 	return can_patch(objects, base) && !lh_table_length(objects->since.held);
 }

@@ -192,8 +192,6 @@ int objects_services(struct objects *objects, struct cluster *services);
 /* Adds the Pods that have not changed of the namespaces in since.services and since.following.
  * Returns 0; or -EOPNOTSUPP: all objects must be read. */
 int objects_add_followed(struct objects *objects, struct cluster *pods);
-/* Returns true if the Pod names an address that another object names too. */
-bool objects_contest(const struct objects *objects, const char *pod);
 void objects_forget_made(struct objects *objects); /* frees objects->made */
 void objects_forget_read(struct objects *objects); /* frees objects->read, and `made` */
 
@@ -219,6 +217,9 @@ void objects_free_passing(struct since *since);
 struct lh_table *contested_new(void);
 /* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
 void contested_set(struct objects *objects, struct lh_table *table);
+/* Returns true if the Pod names an address that another object names too, by the last compile of
+ * all objects. */
+bool objects_contest(const struct objects *objects, const char *pod);
 void contested_report(const struct objects *objects); /* as objects_report_refused() */
 
 /* objects_text.c */
