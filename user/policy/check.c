@@ -515,8 +515,9 @@ static const char *check_endpoint(struct check *check, size_t i)
 		  (endpoint[-1].ns == endpoint->ns &&
 		   order_names(check, endpoint[-1].name, endpoint->name) >= 0)))
 		return "out of order";
-	if (!is_plain(check, endpoint->node) || !is_plain(check, endpoint->interface))
-		return "a control character";
+	if ((endpoint->node && !is_name(check, endpoint->node)) ||
+	    (endpoint->interface && !is_name(check, endpoint->interface)))
+		return "no such node or interface";
 	if (endpoint->flags & ~(POLICY_AUDIT | POLICY_L2 | POLICY_MAC) || endpoint->pad[0] ||
 	    endpoint->pad[1])
 		return "unknown flags";
