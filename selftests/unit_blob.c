@@ -297,6 +297,7 @@ struct corruption {
 	ROW("endpoints[1]", endpoint_twice, p->endpoints[1].name = p->endpoints[0].name)        \
 	ROW("endpoints[1]", endpoint_order, p->endpoints[0].ns = 1)                             \
 	ROW("endpoints[2]", endpoint_node, p->endpoints[2].node = 5000)                         \
+	ROW("endpoints[2]", endpoint_no_node, p->endpoints[2].node = p->n_strings - 1)          \
 	ROW("endpoints[2]", endpoint_flags, p->endpoints[2].flags = 8)                          \
 	ROW("endpoints[2]", endpoint_mac, p->endpoints[2].mac[0] = 2)                           \
 	ROW("endpoints[2]", endpoint_addresses, p->endpoints[2].addresses.n = 3)                \

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +13,11 @@
 
 #include "cmd/inputs.h"
 #include "cmd/emit.h"
+#include "model/memory.h"
 #include "model/nearest.h"
 #include "node/node.h"
 
-const struct command_option common_options[] = {
-	{'j', "json", NULL, "JSON output"},
-	{'p', "pretty", NULL, "JSON output with line breaks"},
-	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say"},
-	{STRICT_ID, "strict", NULL,
-	 "refuse an INPUT with an object that an API server accepts and Bulkhead cannot use"},
-	{'h', "help", NULL, "this text"},
-	{0},
-};
-
-/* The most options of a command; add_options() asserts it. */
+/* The most options of a command; next_option() asserts it. */
 #define OPTIONS_MAX 24
 
 #define HELP_COLUMNS 80
@@ -58,8 +50,8 @@ void call_print_options(const struct command_option *options)
 
 		snprintf(text, sizeof(text), "--%s%s%s", options->name, options->value ? " " : "",
 			 options->value ? options->value : "");
-		if (options->id < 256)
-			n = printf("  -%c, %-24s", options->id, text);
+		if (options->letter)
+			n = printf("  -%c, %-24s", options->letter, text);
 		else
 			n = printf("      %-24s", text);
 		if (n >= OPTION_INDENT) {
@@ -180,23 +172,22 @@ int status_of(int error)
 	return error ? STATUS_KERNEL : STATUS_OK;
 }
 
-static size_t add_options(const struct command_option *from, struct option *to, size_t n,
-			  char **letters)
+/* Returns the option's letter, or what stands for it. @i: its place among the call's options. */
+static int option_id(const struct command_option *option, size_t i)
 {
-	for (; from && from->name; from++, n++) {
-		assert(n < OPTIONS_MAX);
-		to[n] = (struct option){
-			.name = from->name,
-			.has_arg = from->value ? required_argument : no_argument,
-			.val = from->id,
-		};
-		if (from->id < 256) {
-			*(*letters)++ = (char)from->id;
-			if (from->value)
-				*(*letters)++ = ':';
-		}
-	}
-	return n;
+	return option->letter ? option->letter : 256 + (int)i;
+}
+
+/* Returns the call's option at this place: those of the command, then the common ones. NULL after
+ * the last. */
+static const struct command_option *option_at(const struct call *call, size_t i)
+{
+	const struct command_option *option = call->command->options;
+
+	for (; option && option->name; option++)
+		if (!i--)
+			return option;
+	return common_options[i].name ? &common_options[i] : NULL;
 }
 
 /* As getopt_long(), with the command's options and the common ones. */
@@ -204,10 +195,20 @@ static int next_option(const struct call *call)
 {
 	struct option options[OPTIONS_MAX + 1] = {0};
 	char letters[2 * OPTIONS_MAX + 2] = ":", *end = letters + 1;
-	size_t n;
+	const struct command_option *option;
 
-	n = add_options(call->command->options, options, 0, &end);
-	add_options(common_options, options, n, &end);
+	for (size_t i = 0; (option = option_at(call, i)); i++) {
+		assert(i < OPTIONS_MAX);
+		options[i] = (struct option){
+			.name = option->name,
+			.has_arg = option->value ? required_argument : no_argument,
+			.val = option_id(option, i),
+		};
+		if (option->letter)
+			*end++ = option->letter;
+		if (option->letter && option->value)
+			*end++ = ':';
+	}
 	*end = '\0';
 	opterr = 0;
 	return getopt_long(call->argc, call->argv, letters, options, NULL);
@@ -232,80 +233,151 @@ void call_usage_error(const struct call *call, const char *format, ...)
 
 void call_value_error(const struct call *call, const char *format, ...)
 {
-	const struct command_option *option = call->command->options;
 	char *text;
 	va_list args;
 
-	while (option->id != call->option)
-		option++;
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	call_usage_error(call, "--%s %s: %s", option->name, call->value, text ? text : "");
-}
-
-static void try_options(struct nearest *nearest, const struct command_option *options)
-{
-	for (; options && options->name; options++)
-		nearest_try(nearest, options->name);
+	call_usage_error(call, "--%s %s: %s", call->option->name, call->value, text ? text : "");
 }
 
 static void __attribute__((noreturn)) unknown_option(const struct call *call, const char *given)
 {
 	struct nearest nearest = {.word = given + strspn(given, "-")};
+	const struct command_option *option;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(nearest.word, "="), nearest.word);
 	nearest.word = name;
-	try_options(&nearest, call->command->options);
-	try_options(&nearest, common_options);
+	for (size_t i = 0; (option = option_at(call, i)); i++)
+		nearest_try(&nearest, option->name);
 	if (nearest.found)
 		call_usage_error(call, "unknown option %s; did you mean --%s?", given,
 				 nearest.found);
 	call_usage_error(call, "unknown option %s", given);
 }
 
-int call_option(struct call *call)
+static void take_option(struct call *call, void *request, int id)
 {
-	for (;;) {
-		int id = next_option(call);
+	size_t i = 0;
 
-		switch (id) {
-		case 'p':
-			call->pretty = true;
-			/* fall through */
-		case 'j':
-			call_use_json(call);
-			break;
-		case 'd':
-			node_debug();
-			break;
-		case STRICT_ID:
-			inputs_are_strict();
-			break;
-		case 'h':
-			call_print_help(call->command);
-			exit(STATUS_OK);
-		case '?':
-			if (optopt && !strncmp(call->argv[optind - 1], "--", 2))
-				call_usage_error(call, "%s: the option takes no value",
-						 call->argv[optind - 1]);
-			if (optopt)
-				call_usage_error(call, "unknown option -%c", optopt);
-			unknown_option(call, call->argv[optind - 1]);
-		case ':':
-			call_usage_error(call, "%s needs a value", call->argv[optind - 1]);
-		case -1:
-			call->operands = call->argv + optind;
-			call->n_operands = call->argc - optind;
-			return -1;
-		default:
-			call->option = id;
-			call->value = optarg;
-			return id;
-		}
+	while (option_id(option_at(call, i), i) != id)
+		i++;
+	call->option = option_at(call, i);
+	call->value = optarg;
+	call->option->take(call, request ? (char *)request + call->option->at : NULL);
+}
+
+void call_options(struct call *call, void *request)
+{
+	int id;
+
+	while ((id = next_option(call)) != -1) {
+		const char *given = call->argv[optind - 1];
+
+		if (id == ':')
+			call_usage_error(call, "%s needs a value", given);
+		if (id != '?')
+			take_option(call, request, id);
+		else if (optopt && !strncmp(given, "--", 2))
+			call_usage_error(call, "%s: the option takes no value", given);
+		else if (optopt)
+			call_usage_error(call, "unknown option -%c", optopt);
+		else
+			unknown_option(call, given);
 	}
+	call->operands = call->argv + optind;
+	call->n_operands = call->argc - optind;
+	if (call->n_operands && !*call->command->operands)
+		call_usage_error(call, "%s: %s takes no operand", call->operands[0],
+				 call->command->name);
+}
+
+void option_text(struct call *call, void *to)
+{
+	*(const char **)to = call->value;
+}
+
+void option_flag(struct call *call, void *to)
+{
+	(void)call;
+	*(bool *)to = true;
+}
+
+void option_list(struct call *call, void *to)
+{
+	size_t *n = (size_t *)((char *)to - call->option->at + call->option->n_at);
+	const char ***list = to;
+
+	if (!*n) {
+		assert(call->n_lists < CALL_LISTS);
+		/* no option occurs more than argc times */
+		*list = call->lists[call->n_lists++] = calloc(call->argc, sizeof(**list));
+		if (!*list)
+			memory_exhausted();
+	}
+	(*list)[(*n)++] = call->value;
+}
+
+static void take_json(struct call *call, void *to)
+{
+	(void)to;
+	call_use_json(call);
+}
+
+static void take_pretty(struct call *call, void *to)
+{
+	(void)to;
+	call->pretty = true;
+	call_use_json(call);
+}
+
+static void take_debug(struct call *call, void *to)
+{
+	(void)call;
+	(void)to;
+	node_debug();
+}
+
+static void take_strict(struct call *call, void *to)
+{
+	(void)call;
+	(void)to;
+	inputs_are_strict();
+}
+
+static void take_help(struct call *call, void *to)
+{
+	(void)to;
+	call_print_help(call->command);
+	exit(STATUS_OK);
+}
+
+const struct command_option common_options[] = {
+	{'j', "json", NULL, "JSON output", .take = take_json},
+	{'p', "pretty", NULL, "JSON output with line breaks", .take = take_pretty},
+	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say",
+	 .take = take_debug},
+	{0, "strict", NULL,
+	 "refuse an INPUT with an object that an API server accepts and Bulkhead cannot use",
+	 .take = take_strict},
+	{'h', "help", NULL, "this text", .take = take_help},
+	{0},
+};
+
+uint64_t call_number(const struct call *call, const char *unit, uint64_t min, uint64_t max)
+{
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(call->value, &end, 10);
+	if (errno || *end || *call->value < '0' || *call->value > '9' || value < min || value > max)
+		call_value_error(call, "not a number%s from %" PRIu64 " to %" PRIu64, unit, min,
+				 max);
+	return value;
 }
 
 bool call_reads_stdin(const struct call *call)

@@ -14,29 +14,6 @@
 #include "cni/copy.h"
 #include "node/node.h"
 
-enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID, ROOT_ID, ALL_ID };
-
-static const struct command_option options[] = {
-	{CONF_ID, "conf-dir", "DIR",
-	 "install, uninstall: where networks are, else " CNI_CONF_FOLDER},
-	{BIN_ID, "bin-dir", "DIR",
-	 "install, uninstall: the folder of the runtimes' plugins, else /opt/cni/bin or "
-	 "/usr/lib/cni"},
-	{ROOT_ID, "root", "DIR",
-	 "install, uninstall, from the container image: the host's root is mounted at DIR; the "
-	 "command and its libraries are copied there"},
-	{ALL_ID, "all", NULL,
-	 "uninstall: from each network of the folder, if the plugin there is this program"},
-	{UNKNOWN_ID, "unknown", "isolate|admit",
-	 "install: a pod without a record is isolated, or has its namespace and no labels"},
-	{TRUST_ID, "trust", "annotations|args|both",
-	 "install: which data from the runtime may name a pod"},
-	{RECORDS_ID, "records", "DIR", "refresh: the folder of records, else " CNI_RECORDS},
-	{STATE_ID, "state", "DIR", "refresh: the plugin's folder, else " CNI_STATE},
-	PIN_OPTION,
-	{0},
-};
-
 struct cni_request {
 	struct cni_install install;
 	struct cni_refresh refresh;
@@ -51,54 +28,55 @@ static const char *choose_bin(void)
 	return access("/opt/cni/bin", F_OK) ? "/usr/lib/cni" : "/opt/cni/bin";
 }
 
-static const char *trusted(const struct call *call)
+static void take_unknown(struct call *call, void *to)
 {
+	bool *admit = to;
+
+	*admit = !strcmp(call->value, "admit");
+	if (!*admit && strcmp(call->value, "isolate"))
+		call_value_error(call, "neither isolate nor admit");
+}
+
+static void take_trust(struct call *call, void *to)
+{
+	const char **trust = to;
+
 	if (!strcmp(call->value, "annotations"))
-		return "[\"annotations\"]";
-	if (!strcmp(call->value, "args"))
-		return "[\"args\"]";
-	if (strcmp(call->value, "both"))
+		*trust = "[\"annotations\"]";
+	else if (!strcmp(call->value, "args"))
+		*trust = "[\"args\"]";
+	else if (!strcmp(call->value, "both"))
+		*trust = "[\"annotations\", \"args\"]";
+	else
 		call_value_error(call, "not one of annotations, args and both");
-	return "[\"annotations\", \"args\"]";
 }
 
-static void read_options(struct call *call, struct cni_request *request)
-{
-	int option;
-
-	while ((option = call_option(call)) != -1) {
-		switch (option) {
-		case CONF_ID:
-			request->install.folder = call->value;
-			break;
-		case BIN_ID:
-			request->install.bin = call->value;
-			break;
-		case ROOT_ID:
-			request->root = call->value;
-			break;
-		case ALL_ID:
-			request->all = true;
-			break;
-		case UNKNOWN_ID:
-			request->install.admit = !strcmp(call->value, "admit");
-			if (!request->install.admit && strcmp(call->value, "isolate"))
-				call_value_error(call, "neither isolate nor admit");
-			break;
-		case TRUST_ID:
-			request->install.trust = trusted(call);
-			break;
-		case RECORDS_ID:
-			request->refresh.records = call->value;
-			break;
-		case STATE_ID:
-			request->refresh.state = call->value;
-			break;
-		default:
-			request->install.pin = request->refresh.pin = call->value;
-		}
-	}
-}
+static const struct command_option options[] = {
+	{0, "conf-dir", "DIR", "install, uninstall: where networks are, else " CNI_CONF_FOLDER,
+	 OPTION_TEXT(struct cni_request, install.folder)},
+	{0, "bin-dir", "DIR",
+	 "install, uninstall: the folder of the runtimes' plugins, else /opt/cni/bin or "
+	 "/usr/lib/cni",
+	 OPTION_TEXT(struct cni_request, install.bin)},
+	{0, "root", "DIR",
+	 "install, uninstall, from the container image: the host's root is mounted at DIR; the "
+	 "command and its libraries are copied there",
+	 OPTION_TEXT(struct cni_request, root)},
+	{0, "all", NULL,
+	 "uninstall: from each network of the folder, if the plugin there is this program",
+	 OPTION_FLAG(struct cni_request, all)},
+	{0, "unknown", "isolate|admit",
+	 "install: a pod without a record is isolated, or has its namespace and no labels",
+	 OPTION_TAKE(struct cni_request, install.admit, take_unknown)},
+	{0, "trust", "annotations|args|both", "install: which data from the runtime may name a pod",
+	 OPTION_TAKE(struct cni_request, install.trust, take_trust)},
+	{0, "records", "DIR", "refresh: the folder of records, else " CNI_RECORDS,
+	 OPTION_TEXT(struct cni_request, refresh.records)},
+	{0, "state", "DIR", "refresh: the plugin's folder, else " CNI_STATE,
+	 OPTION_TEXT(struct cni_request, refresh.state)},
+	PIN_OPTION(struct cni_request, install.pin),
+	{0},
+};
 
 static void report(const struct call *call, const char *path, const char *did, bool changed)
 {
@@ -210,7 +188,8 @@ static int run(struct call *call)
 	struct cni_request request = {};
 	const char *verb;
 
-	read_options(call, &request);
+	call_options(call, &request);
+	request.refresh.pin = request.install.pin;
 	verb = call->n_operands ? call->operands[0] : "";
 	if (!strcmp(verb, "refresh") && call->n_operands == 1)
 		return status_of(refresh(call, &request, &diag));

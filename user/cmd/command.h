@@ -8,6 +8,8 @@
 #define BULKHEAD_CMD_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "model/diag.h"
 
@@ -41,30 +43,58 @@ enum exit_status {
 	STATUS_KERNEL = 3, /* the kernel or a permission said no */
 };
 
-/* `id` is the option's letter. An option without a letter has a number above 255. */
+struct call;
+
 struct command_option {
-	int id;
+	char letter; /* 0: the option has none */
 	const char *name;
 	const char *value; /* the value's name in the usage text; NULL: the option takes no value */
 	const char *help;
+	/* Takes the option. @to is the part of the command's request that begins at byte @at. */
+	void (*take)(struct call *call, void *to);
+	size_t at;
+	size_t n_at; /* OPTION_LIST: the byte at which the number of values begins */
 };
 
-/* The arguments of one run of a command, while call_option() reads them. */
+/* The last members of a command_option: what the option sets in the command's request, which is a
+ * @type. OPTION_TEXT sets a `const char *`; OPTION_FLAG a bool; OPTION_LIST, an option that may
+ * occur many times, adds to the array @field of @n_field texts; OPTION_TAKE calls @function with
+ * the address of the field. */
+#define OPTION_TEXT(type, field) .take = option_text, .at = OPTION_AT(type, field, const char *)
+#define OPTION_FLAG(type, field) .take = option_flag, .at = OPTION_AT(type, field, bool)
+#define OPTION_LIST(type, field, n_field)                                       \
+	.take = option_list, .at = OPTION_AT(type, field, const char *const *), \
+	.n_at = OPTION_AT(type, n_field, size_t)
+#define OPTION_TAKE(type, field, function) .take = function, .at = offsetof(type, field)
+
+/* offsetof(), which does not compile if the field is not of the type @of. */
+#define OPTION_AT(type, field, of) \
+	(offsetof(type, field) + 0 * sizeof((of *)0 == &((type *)0)->field))
+
+void option_text(struct call *call, void *to);
+void option_flag(struct call *call, void *to);
+void option_list(struct call *call, void *to);
+
+#define CALL_LISTS 5 /* the most options of a command that are lists */
+
+/* The arguments of one run of a command, while call_options() reads them. */
 struct call {
 	const struct command *command;
 	const struct command *const *commands; /* all commands; NULL ends the array */
 	bool json, pretty; /* -j, -p */
-	char **operands; /* the operands, once call_option() has returned -1 */
+	char **operands; /* the operands, once call_options() has returned */
 	int n_operands;
-	char *value; /* value of the option that call_option() returned last */
-	int option; /* that option's id; from here on: private to call_option() */
+	const struct command_option *option; /* the option that is being taken, and its value */
+	char *value;
+	const char **lists[CALL_LISTS]; /* from here on: private to call.c and main.c */
+	size_t n_lists;
 	int argc;
 	char **argv;
 };
 
 struct command {
 	const char *name;
-	const char *operands; /* as the usage text shows them */
+	const char *operands; /* as the usage text shows them; "": the command takes none */
 	const char *help; /* the command's purpose, in one line */
 	/* values of the first operand, separated by blanks; NULL: operands are files */
 	const char *words;
@@ -78,47 +108,51 @@ COMMANDS(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
 
 /* Options of the commands that change a node or read its maps. */
-#define PIN_ID 256
-#define PIN_OPTION                                                     \
-	{                                                              \
-		PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN \
+#define PIN_OPTION(type, field)                                                             \
+	{                                                                                   \
+		0, "pin", "DIR", "the pin folder, else " NODE_PIN, OPTION_TEXT(type, field) \
 	}
 
-#define STATE_OPTION(id)                                                                   \
-	{                                                                                  \
-		id, "state", "DIR",                                                        \
-			"keeps the last load, else " SAVED_DIR " (and nothing with --pin)" \
+#define STATE_OPTION(type, field)                                                           \
+	{                                                                                   \
+		0, "state", "DIR",                                                          \
+			"keeps the last load, else " SAVED_DIR " (and nothing with --pin)", \
+			OPTION_TEXT(type, field)                                            \
 	}
 
-#define SET_OPTION(id)                                                                     \
+/* @options: the field that is a struct node_options */
+#define SET_OPTION(type, options)                                                          \
 	{                                                                                  \
-		id, "set", "NAME=N",                                                       \
+		0, "set", "NAME=N",                                                        \
 			"first load: connections, timeout-tcp ... (seconds), event-rate, " \
 			"redirect; "                                                       \
-			"later: more connections"                                          \
+			"later: more connections",                                         \
+			OPTION_LIST(type, options.settings, options.n_settings)            \
 	}
-
-#define STRICT_ID 511 /* --strict; above the options of commands */
 
 /* The options that every command takes: -j, -p, -d, --strict, -h. */
 extern const struct command_option common_options[];
 
 /*
- * Returns the next option's id, -1 after the last. Options and operands may mix; `--` ends the
- * options. Handles these common options itself. Ends the process with STATUS_INPUT at an option
- * that the command does not have.
+ * Takes all options of the call into the command's request. Options and operands may mix; `--` ends
+ * the options. Ends the process with STATUS_INPUT at an option that the command does not have, and
+ * at an operand if it takes none.
  */
-int call_option(struct call *call);
+void call_options(struct call *call, void *request);
 
-/* Returns true if an operand is `-`. Call it after call_option() has returned -1. */
+/* Returns the number that is the option's value. Ends the process if the value is no number within
+ * the limits; @unit is then part of the message: "" or " of seconds". */
+uint64_t call_number(const struct call *call, const char *unit, uint64_t min, uint64_t max);
+
+/* Returns true if an operand is `-`. Call it after call_options(). */
 bool call_reads_stdin(const struct call *call);
 
 /* Prints the message and a hint at --help, and ends the process with STATUS_INPUT. */
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* Ends the process as call_usage_error() does. Writes the option that call_option() returned last,
- * and its value, before the message. */
+/* Ends the process as call_usage_error() does. Writes the option that is being taken, and its
+ * value, before the message. */
 void call_value_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 

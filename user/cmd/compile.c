@@ -160,38 +160,29 @@ static void check_output(const struct call *call, const struct compile_request *
 				 request->path);
 }
 
-enum { EVENTS_ID = PIN_ID + 1, FORCE_ID };
-
 static const struct command_option options[] = {
-	{'o', "output", "FILE", "the file to write; else standard output"},
+	{'o', "output", "FILE", "the file to write; else standard output",
+	 OPTION_TEXT(struct compile_request, path)},
 	{'b', "base", "PREV",
-	 "the previous compiled policy: unchanged rules and segments keep their IDs"},
+	 "the previous compiled policy: unchanged rules and segments keep their IDs",
+	 OPTION_TEXT(struct compile_request, base)},
 	{'D', "delta", NULL,
-	 "write only the difference from PREV; load and diff take it where PREV is active"},
-	{EVENTS_ID, "events", NULL,
+	 "write only the difference from PREV; load and diff take it where PREV is active",
+	 OPTION_FLAG(struct compile_request, delta)},
+	{0, "events", NULL,
 	 "INPUT is a stream of watch events, as kubectl get --watch --output-watch-events -o json "
-	 "prints them"},
-	{FORCE_ID, "force", NULL, "leave out objects that look like policies and are not read"},
+	 "prints them",
+	 OPTION_FLAG(struct compile_request, events)},
+	{0, "force", NULL, "leave out objects that look like policies and are not read",
+	 OPTION_FLAG(struct compile_request, force)},
 	{0},
 };
 
 static int run(struct call *call)
 {
 	struct compile_request request = {0};
-	int option;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == 'o')
-			request.path = call->value;
-		else if (option == 'b')
-			request.base = call->value;
-		else if (option == EVENTS_ID)
-			request.events = true;
-		else if (option == FORCE_ID)
-			request.force = true;
-		else
-			request.delta = true;
-	}
+	call_options(call, &request);
 	if (!call->n_operands)
 		call_usage_error(call, "needs an INPUT to compile");
 	if (request.delta && !request.base)

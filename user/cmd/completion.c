@@ -98,8 +98,8 @@ static void bash_values(const struct command *command)
 		if (!choice && (i == N_VALUES || !values[i].bash))
 			continue;
 		printf("\t\t'%s --%s'", command->name, option->name);
-		if (option->id < 256)
-			printf(" | '%s -%c'", command->name, option->id);
+		if (option->letter)
+			printf(" | '%s -%c'", command->name, option->letter);
 		printf(") candidates='");
 		if (choice) {
 			printf("echo ");
@@ -182,8 +182,8 @@ static void zsh_option(const struct command_option *option)
 {
 	size_t i = option->value ? find_value(option->value) : N_VALUES;
 
-	if (option->id < 256)
-		printf("\t\t\t'*'{-%c,--%s}'[", option->id, option->name);
+	if (option->letter)
+		printf("\t\t\t'*'{-%c,--%s}'[", option->letter, option->name);
 	else
 		printf("\t\t\t'*--%s[", option->name);
 	zsh_text(option->help);
@@ -274,8 +274,8 @@ static void fish_option(const char *condition, const struct command_option *opti
 	size_t i = option->value ? find_value(option->value) : N_VALUES;
 
 	printf("complete -c bulkhead -n \"%s\"", condition);
-	if (option->id < 256)
-		printf(" -s %c", option->id);
+	if (option->letter)
+		printf(" -s %c", option->letter);
 	printf(" -l %s", option->name);
 	if (option->value && is_choice(option->value)) {
 		printf(" -x -a '");
@@ -332,8 +332,7 @@ static int run(struct call *call)
 	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 	const char *shell;
 
-	while (call_option(call) != -1)
-		;
+	call_options(call, NULL);
 	commands = call->commands;
 	shell = call->n_operands ? call->operands[0] : "bash";
 	for (size_t i = 0; call->n_operands < 2 && i < sizeof(shells) / sizeof(*shells); i++) {

@@ -278,12 +278,17 @@ static int compare(struct diff_report *report)
 	return report->set ? diff_policies(&look, diff) : -ENOMEM;
 }
 
-enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
+struct diff_request {
+	struct filter filter;
+	const char *pin;
+	bool pods;
+};
 
 static const struct command_option options[] = {
-	FILTER_OPTIONS,
-	{PODS_ID, "pods", NULL, "report pairs of pods, not pairs of groups of equal pods"},
-	VIEW_PIN_OPTION,
+	FILTER_OPTIONS(struct diff_request, filter),
+	{0, "pods", NULL, "report pairs of pods, not pairs of groups of equal pods",
+	 OPTION_FLAG(struct diff_request, pods)},
+	VIEW_PIN_OPTION(struct diff_request, pin),
 	{0},
 };
 
@@ -299,25 +304,20 @@ static int open_old(const struct call *call, const char *pin, struct view *view)
 
 static int run(struct call *call)
 {
-	struct filter filter = {0};
-	struct diff_report report = {.filter = &filter};
+	struct diff_request request = {0};
+	struct diff_report report = {.filter = &request.filter};
 	struct diag diag = command_diag();
 	struct policy *new = NULL;
 	struct inputs_base base;
-	const char *pin = NULL;
 	struct view old;
-	int option, status;
+	int status;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == PODS_ID)
-			report.pods = true;
-		else if (!filter_option(call, option, &filter))
-			pin = call->value;
-	}
+	call_options(call, &request);
+	report.pods = request.pods;
 	if (call->n_operands != 1 && call->n_operands != 2)
 		call_usage_error(call, "needs two inputs, OLD and NEW, or one, which it compares "
 				       "with the active policy");
-	status = open_old(call, pin, &old);
+	status = open_old(call, request.pin, &old);
 	if (status)
 		return status;
 	base = (struct inputs_base){old.policy, call->n_operands == 1 ? "active" : *call->operands};

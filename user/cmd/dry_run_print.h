@@ -7,9 +7,10 @@
 #include "cmd/emit.h"
 #include "node/node.h"
 
-#define DRY_RUN_OPTION(id)                                                           \
+#define DRY_RUN_OPTION(type, field)                                                  \
 	{                                                                            \
-		id, "dry-run", NULL, "change nothing: print the steps of the change" \
+		0, "dry-run", NULL, "change nothing: print the steps of the change", \
+			OPTION_FLAG(type, field)                                     \
 	}
 
 struct dry_run_print {

@@ -15,24 +15,6 @@
 #include "model/memory.h"
 #include "node/node.h"
 
-/* The options that describe an endpoint. Each becomes an entry of an INI section. */
-enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID, DRY_RUN_ID };
-
-static const struct command_option options[] = {
-	{'f', "file", "FILE", "add: read the endpoint from this input, not from options"},
-	{IP_ID, "ip", "ADDRESS,...", "add, set: its addresses"},
-	{INTERFACE_ID, "interface", "IFACE", "add: its interface on the host; else found by route"},
-	{MAC_ID, "mac", "MAC", "add: the MAC that it sends from"},
-	{LABELS_ID, "labels", "KEY=VALUE,...", "add, set: its labels"},
-	{PORT_ID, "named-port", "NAME PORT",
-	 "add, set: a port's name, as \"redis TCP/6379\" (repeatable)"},
-	{NODE_ID, "node", "NODE", "add: the node it is on; else this node"},
-	DRY_RUN_OPTION(DRY_RUN_ID),
-	{'v', "verbose", NULL, "add, set, del: print the number of map writes"},
-	PIN_OPTION,
-	{0},
-};
-
 struct endpoint_arguments {
 	const char *file;
 	struct input_entry *entries; /* the INI entries that the options make */
@@ -43,23 +25,56 @@ struct endpoint_arguments {
 	struct node_options node;
 };
 
-static const char *ini_key(int option)
+static void add_entry(struct endpoint_arguments *arguments, const char *key, const char *text)
 {
-	switch (option) {
-	case NODE_ID:
-		return "node";
-	case INTERFACE_ID:
-		return "interface";
-	case IP_ID:
-		return "ip";
-	case MAC_ID:
-		return "mac";
-	case LABELS_ID:
-		return "labels";
-	default:
-		return "port";
-	}
+	arguments->entries = reallocarray(arguments->entries, arguments->n_entries + 1,
+					  sizeof(*arguments->entries));
+	if (!arguments->entries)
+		memory_exhausted();
+	arguments->entries[arguments->n_entries++] = (struct input_entry){key, text};
 }
+
+static const char *ini_key(const struct command_option *option)
+{
+	return strcmp(option->name, "named-port") ? option->name : "port";
+}
+
+/* Takes an option that describes the endpoint. It becomes an entry of an INI section. */
+static void take_entry(struct call *call, void *to)
+{
+	struct endpoint_arguments *arguments = to;
+	const char *key = ini_key(call->option);
+
+	if (strpbrk(call->value, "\r\n"))
+		call_usage_error(call, "a value must not contain a line break");
+	if (!strcmp(key, "port"))
+		arguments->ports = true;
+	else if (!strcmp(key, "labels"))
+		arguments->labels = true;
+	else if (!strcmp(key, "ip"))
+		arguments->addresses = true;
+	else
+		arguments->others = true;
+	add_entry(arguments, key, call->value);
+}
+
+static const struct command_option options[] = {
+	{'f', "file", "FILE", "add: read the endpoint from this input, not from options",
+	 OPTION_TEXT(struct endpoint_arguments, file)},
+	{0, "ip", "ADDRESS,...", "add, set: its addresses", .take = take_entry},
+	{0, "interface", "IFACE", "add: its interface on the host; else found by route",
+	 .take = take_entry},
+	{0, "mac", "MAC", "add: the MAC that it sends from", .take = take_entry},
+	{0, "labels", "KEY=VALUE,...", "add, set: its labels", .take = take_entry},
+	{0, "named-port", "NAME PORT",
+	 "add, set: a port's name, as \"redis TCP/6379\" (repeatable)", .take = take_entry},
+	{0, "node", "NODE", "add: the node it is on; else this node", .take = take_entry},
+	DRY_RUN_OPTION(struct endpoint_arguments, dry_run),
+	{'v', "verbose", NULL, "add, set, del: print the number of map writes",
+	 OPTION_FLAG(struct endpoint_arguments, verbose)},
+	PIN_OPTION(struct endpoint_arguments, node.pin),
+	{0},
+};
 
 /* Prints a message about the entries that the options make. It names the option, or an operand; the
  * entry's line would mean nothing to the user. */
@@ -70,12 +85,13 @@ static void print_about_option(FILE *to, const struct diag_message *message)
 
 	about.where = NULL;
 	about.field = field;
-	for (int option = NODE_ID; message->field && option <= PORT_ID; option++) {
+	for (const struct command_option *option = options; message->field && option->name;
+	     option++) {
 		const char *key = ini_key(option);
 
-		if (strncmp(message->field, key, strlen(key)))
+		if (option->take != take_entry || strncmp(message->field, key, strlen(key)))
 			continue;
-		snprintf(field, sizeof(field), "--%s%s", option == PORT_ID ? "named-" : "",
+		snprintf(field, sizeof(field), "--%s%s", key == option->name ? "" : "named-",
 			 message->field);
 	}
 	command_diag().print(to, &about);
@@ -144,15 +160,6 @@ static int add(struct node_handle *handle, struct endpoint_arguments *arguments,
 	}
 	cluster_free(&cluster);
 	return error;
-}
-
-static void add_entry(struct endpoint_arguments *arguments, const char *key, const char *text)
-{
-	arguments->entries = reallocarray(arguments->entries, arguments->n_entries + 1,
-					  sizeof(*arguments->entries));
-	if (!arguments->entries)
-		memory_exhausted();
-	arguments->entries[arguments->n_entries++] = (struct input_entry){key, text};
 }
 
 /* Reads the options as an INI section. A section needs an address, so set() adds one if no
@@ -264,15 +271,6 @@ static int list(struct node_handle *handle, const struct call *call)
 	return error;
 }
 
-static void note_flag(struct endpoint_arguments *arguments, int option, const char *value)
-{
-	arguments->labels |= option == LABELS_ID;
-	arguments->ports |= option == PORT_ID;
-	arguments->addresses |= option == IP_ID;
-	arguments->others |= option != LABELS_ID && option != PORT_ID && option != IP_ID;
-	add_entry(arguments, ini_key(option), value);
-}
-
 /* An option or operand that has no effect would be a mistake: `del --labels` is meant as `set`. */
 static void check_idle(const struct call *call, const struct endpoint_arguments *arguments,
 		       const char *verb, const char *name)
@@ -358,22 +356,9 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 static int run(struct call *call)
 {
 	struct endpoint_arguments arguments = {0};
-	int option, status;
+	int status;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == PIN_ID)
-			arguments.node.pin = call->value;
-		else if (option == 'f')
-			arguments.file = call->value;
-		else if (option == DRY_RUN_ID)
-			arguments.dry_run = true;
-		else if (option == 'v')
-			arguments.verbose = true;
-		else if (strpbrk(call->value, "\r\n"))
-			call_usage_error(call, "a value must not contain a line break");
-		else
-			note_flag(&arguments, option, call->value);
-	}
+	call_options(call, &arguments);
 	status = run_verb(call, &arguments);
 	free(arguments.entries);
 	return status;

@@ -71,13 +71,33 @@ static void add_end(struct event_options *selected, const struct call *call, uin
 		add_name(selected, call, false, as);
 }
 
-static void add_address(struct event_options *selected, const struct call *call)
+void event_option_endpoint(struct call *call, void *to)
+{
+	add_name(to, call, false, BH_END_EITHER);
+}
+
+void event_option_namespace(struct call *call, void *to)
+{
+	add_name(to, call, true, BH_END_EITHER);
+}
+
+void event_option_from(struct call *call, void *to)
+{
+	add_end(to, call, BH_END_SOURCE);
+}
+
+void event_option_to(struct call *call, void *to)
+{
+	add_end(to, call, BH_END_DESTINATION);
+}
+
+void event_option_address(struct call *call, void *to)
 {
 	struct cidr cidr;
 
 	if (!block_parse(call->value, &cidr))
 		call_value_error(call, "not an address or a CIDR");
-	add_block(selected, call, &cidr, BH_END_EITHER);
+	add_block(to, call, &cidr, BH_END_EITHER);
 }
 
 /* Parses a port number without a protocol. */
@@ -90,8 +110,9 @@ static bool any_port_parse(const char *text, uint16_t *port)
 	return *text >= '0' && *text <= '9' && !*end && number <= UINT16_MAX;
 }
 
-static void set_port(struct event_options *selected, const struct call *call)
+void event_option_port(struct call *call, void *to)
 {
+	struct event_options *selected = to;
 	struct bh_filter *filter = &selected->filter.kernel;
 	struct flow flow = {};
 	char why[FLOW_TEXT];
@@ -114,8 +135,10 @@ static void set_port(struct event_options *selected, const struct call *call)
 	}
 }
 
-static void add_verdict(struct event_options *selected, const struct call *call)
+void event_option_verdict(struct call *call, void *to)
 {
+	struct event_options *selected = to;
+
 	if (!strcmp(call->value, "pass"))
 		selected->pass = true;
 	else if (!strcmp(call->value, "drop"))
@@ -126,8 +149,9 @@ static void add_verdict(struct event_options *selected, const struct call *call)
 		call_value_error(call, "neither pass, drop nor audit");
 }
 
-static void add_reason(struct event_options *selected, const struct call *call)
+void event_option_reason(struct call *call, void *to)
 {
+	struct event_options *selected = to;
 	const uint64_t bits = reason_bits(call->value);
 	char name[REASON_NAME], all[BH_REASONS * (REASON_NAME + 1)];
 	size_t n = 0;
@@ -137,39 +161,6 @@ static void add_reason(struct event_options *selected, const struct call *call)
 	if (!bits)
 		call_value_error(call, "no such reason; there are:%s", all);
 	selected->reasons |= bits;
-}
-
-bool event_option(struct event_options *selected, const struct call *call, int option)
-{
-	switch (option) {
-	case EVENT_OPTION_ENDPOINT:
-		add_name(selected, call, false, BH_END_EITHER);
-		break;
-	case EVENT_OPTION_NAMESPACE:
-		add_name(selected, call, true, BH_END_EITHER);
-		break;
-	case EVENT_OPTION_ADDRESS:
-		add_address(selected, call);
-		break;
-	case EVENT_OPTION_FROM:
-		add_end(selected, call, BH_END_SOURCE);
-		break;
-	case EVENT_OPTION_TO:
-		add_end(selected, call, BH_END_DESTINATION);
-		break;
-	case EVENT_OPTION_PORT:
-		set_port(selected, call);
-		break;
-	case EVENT_OPTION_VERDICT:
-		add_verdict(selected, call);
-		break;
-	case EVENT_OPTION_REASON:
-		add_reason(selected, call);
-		break;
-	default:
-		return false;
-	}
-	return true;
 }
 
 bool event_options_match(const struct event_options *selected, const struct bh_event *event)

@@ -19,39 +19,43 @@ struct event_options {
 	bool pass, drop, audit; /* print these verdicts; none set: print all */
 };
 
-enum {
-	EVENT_OPTION_ENDPOINT = PIN_ID + 64,
-	EVENT_OPTION_NAMESPACE,
-	EVENT_OPTION_ADDRESS,
-	EVENT_OPTION_FROM,
-	EVENT_OPTION_TO,
-	EVENT_OPTION_PORT,
-	EVENT_OPTION_VERDICT,
-	EVENT_OPTION_REASON,
-};
-
-/* The options that select events, for a command's array of options. */
-#define EVENT_OPTIONS                                                                              \
-	{EVENT_OPTION_ENDPOINT, "endpoint", "POD",                                                 \
-	 "only packets from or to this endpoint (repeatable, as the next)"},                       \
-		{EVENT_OPTION_NAMESPACE, "namespace", "NS",                                        \
-		 "from or to any endpoint of this namespace"},                                     \
-		{EVENT_OPTION_ADDRESS, "address", "CIDR",                                          \
-		 "from or to an address or a CIDR (one)"},                                         \
-		{EVENT_OPTION_FROM, "from", "SRC", "from this endpoint, address or CIDR (one)"},   \
-		{EVENT_OPTION_TO, "to", "DST", "to this endpoint, address or CIDR (one)"},         \
-		{EVENT_OPTION_PORT, "port", "PROTO/PORT",                                          \
+/* The options that select events, for a command's array of options. @selected: the field of the
+ * command's request that is a struct event_options.
+ * clang-format off: entries of a table, with their commas */
+#define EVENT_OPTIONS(type, selected)                                                              \
+	{0, "endpoint", "POD", "only packets from or to this endpoint (repeatable, as the next)",  \
+	 OPTION_TAKE(type, selected, event_option_endpoint)},                                      \
+		{0, "namespace", "NS", "from or to any endpoint of this namespace",                \
+		 OPTION_TAKE(type, selected, event_option_namespace)},                             \
+		{0, "address", "CIDR", "from or to an address or a CIDR (one)",                    \
+		 OPTION_TAKE(type, selected, event_option_address)},                               \
+		{0, "from", "SRC", "from this endpoint, address or CIDR (one)",                    \
+		 OPTION_TAKE(type, selected, event_option_from)},                                  \
+		{0, "to", "DST", "to this endpoint, address or CIDR (one)",                        \
+		 OPTION_TAKE(type, selected, event_option_to)},                                    \
+		{0, "port", "PROTO/PORT",                                                          \
 		 "to this port, as TCP/80, or 80 of TCP, UDP and SCTP; or this protocol, as ICMP " \
-		 "(one)"},                                                                         \
-		{EVENT_OPTION_VERDICT, "verdict", "pass|drop|audit", "with this verdict"},         \
+		 "(one)",                                                                          \
+		 OPTION_TAKE(type, selected, event_option_port)},                                  \
+		{0, "verdict", "pass|drop|audit", "with this verdict",                             \
+		 OPTION_TAKE(type, selected, event_option_verdict)},                               \
 	{                                                                                          \
-		EVENT_OPTION_REASON, "reason", "REASON",                                           \
-			"with this reason, by its name in metrics: egress, no_connection, ..."     \
+		0, "reason", "REASON",                                                             \
+			"with this reason, by its name in metrics: egress, no_connection, ...",    \
+			OPTION_TAKE(type, selected, event_option_reason)                           \
 	}
+/* clang-format on */
 
-/* Takes an option of EVENT_OPTIONS. Returns false if @option is another option. Ends the process
- * at a wrong value. */
-bool event_option(struct event_options *selected, const struct call *call, int option);
+/* Each takes its option of EVENT_OPTIONS into the struct event_options @to. Ends the process at a
+ * wrong value. */
+void event_option_endpoint(struct call *call, void *to);
+void event_option_namespace(struct call *call, void *to);
+void event_option_address(struct call *call, void *to);
+void event_option_from(struct call *call, void *to);
+void event_option_to(struct call *call, void *to);
+void event_option_port(struct call *call, void *to);
+void event_option_verdict(struct call *call, void *to);
+void event_option_reason(struct call *call, void *to);
 
 /* Returns true if the event is of a protocol that the options ask for: the kernel's filter knows
  * one protocol or all. */

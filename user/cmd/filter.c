@@ -19,9 +19,9 @@ void filter_note_number(const char *port)
 			  port, port);
 }
 
-/* Parses "TCP/80,UDP/53". Ends the process if the value is malformed. */
-static void take_ports(const struct call *call, struct filter *filter)
+void filter_take_ports(struct call *call, void *to)
 {
+	struct filter *filter = to;
 	char why[FLOW_TEXT];
 
 	for (char *rest, *port = strtok_r(call->value, ",", &rest); port;
@@ -34,21 +34,6 @@ static void take_ports(const struct call *call, struct filter *filter)
 	}
 	if (!filter->n_ports)
 		call_usage_error(call, "--port is empty: name a port, as TCP/80");
-}
-
-bool filter_option(const struct call *call, int option, struct filter *filter)
-{
-	if (option == FILTER_NAMESPACE_ID)
-		filter->ns = call->value;
-	else if (option == 'f')
-		filter->from = call->value;
-	else if (option == 't')
-		filter->to = call->value;
-	else if (option == 'P')
-		take_ports(call, filter);
-	else
-		return false;
-	return true;
 }
 
 bool filter_matches(const char *pattern, const struct flow_side *end)

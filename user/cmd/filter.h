@@ -15,26 +15,29 @@ struct filter {
 	size_t n_ports;
 };
 
-enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
-
-/* clang-format off: entries of a table, with their commas */
-#define FILTER_OPTIONS                                                                           \
-	{FILTER_NAMESPACE_ID, "namespace", "NS", "only this namespace's pods, and their peers"}, \
-		{'f', "from", "SRC",                                                             \
-		 "only from namespace/pod, an address or a pattern: shop/web-*"},                \
-		{'t', "to", "DST", "only to namespace/pod, an address or a pattern"},            \
-	{                                                                                        \
-		'P', "port", "PORT,...",                                                         \
-			"TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"            \
+/* @filter: the field that is a struct filter
+ * clang-format off: entries of a table, with their commas */
+#define FILTER_OPTIONS(type, filter)                                                   \
+	{0, "namespace", "NS", "only this namespace's pods, and their peers",          \
+	 OPTION_TEXT(type, filter.ns)},                                                \
+		{'f', "from", "SRC",                                                   \
+		 "only from namespace/pod, an address or a pattern: shop/web-*",       \
+		 OPTION_TEXT(type, filter.from)},                                      \
+		{'t', "to", "DST", "only to namespace/pod, an address or a pattern",   \
+		 OPTION_TEXT(type, filter.to)},                                        \
+	{                                                                              \
+		'P', "port", "PORT,...",                                               \
+			"TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number", \
+			OPTION_TAKE(type, filter, filter_take_ports)                   \
 	}
 /* clang-format on */
 
 /* Notes that a port without a protocol, which port_parse() took, is the number of a protocol. */
 void filter_note_number(const char *port);
 
-/* Takes one of the options above. Returns false if @option is another option. Ends the process at a
- * bad value. */
-bool filter_option(const struct call *call, int option, struct filter *filter);
+/* Takes --port: adds the ports of "TCP/80,UDP/53" to the struct filter @to. Ends the process if the
+ * value is malformed. */
+void filter_take_ports(struct call *call, void *to);
 
 /* Returns true if @pattern matches the end's name or an address of the end. NULL matches any
  * end. */

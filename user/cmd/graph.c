@@ -23,67 +23,53 @@ struct graph_request {
 	enum graph_format format;
 	bool json, pretty; /* print JSON, not DOT */
 	struct graph_filter filter;
-	char *base; /* --compare: the older policy; NULL: none */
+	const char *base; /* --compare: the older policy; NULL: none */
 	const char *output; /* NULL: standard output */
 	const char *pin;
 };
 
-enum {
-	NAMESPACE_ID = VIEW_PIN_ID + 1,
-	COMPARE_ID,
-};
-
-static const struct command_option options[] = {
-	{'f', "format", "FORMAT", "dot (the default, for graphviz), svg: a table, or html: a page"},
-	{'o', "output", "FILE", "the file to write; else standard output"},
-	{'P', "port", "PORT", "dot and svg: only flows to TCP/80, UDP/53, ICMP, ..."},
-	{NAMESPACE_ID, "namespace", "NS", "dot and svg: only this namespace and its peers"},
-	{COMPARE_ID, "compare", "OLD", "html: show the difference from OLD to INPUT"},
-	VIEW_PIN_OPTION,
-	{0},
-};
-
-static void take_format(const struct call *call, struct graph_request *request)
+static void take_format(struct call *call, void *to)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		if (strcmp(call->value, formats[i]))
 			continue;
-		request->format = i;
+		*(enum graph_format *)to = i;
 		return;
 	}
 	call_value_error(call, "not one of dot, svg and html");
 }
 
-static void take_port(const struct call *call, struct graph_request *request)
+static void take_port(struct call *call, void *to)
 {
+	struct graph_filter *filter = to;
 	char why[FLOW_TEXT];
 	struct flow flow;
 
 	if (port_parse(call->value, &flow, why))
 		call_usage_error(call, "--port %s", why);
 	filter_note_number(call->value);
-	request->filter.point = bh_point(flow.protocol, flow.port);
-	request->filter.has_point = true;
+	filter->point = bh_point(flow.protocol, flow.port);
+	filter->has_point = true;
 }
+
+static const struct command_option options[] = {
+	{'f', "format", "FORMAT", "dot (the default, for graphviz), svg: a table, or html: a page",
+	 OPTION_TAKE(struct graph_request, format, take_format)},
+	{'o', "output", "FILE", "the file to write; else standard output",
+	 OPTION_TEXT(struct graph_request, output)},
+	{'P', "port", "PORT", "dot and svg: only flows to TCP/80, UDP/53, ICMP, ...",
+	 OPTION_TAKE(struct graph_request, filter, take_port)},
+	{0, "namespace", "NS", "dot and svg: only this namespace and its peers",
+	 OPTION_TEXT(struct graph_request, filter.ns)},
+	{0, "compare", "OLD", "html: show the difference from OLD to INPUT",
+	 OPTION_TEXT(struct graph_request, base)},
+	VIEW_PIN_OPTION(struct graph_request, pin),
+	{0},
+};
 
 static void take_options(struct call *call, struct graph_request *request)
 {
-	int id;
-
-	while ((id = call_option(call)) != -1) {
-		if (id == 'f')
-			take_format(call, request);
-		else if (id == 'o')
-			request->output = call->value;
-		else if (id == 'P')
-			take_port(call, request);
-		else if (id == NAMESPACE_ID)
-			request->filter.ns = call->value;
-		else if (id == COMPARE_ID)
-			request->base = call->value;
-		else
-			request->pin = call->value;
-	}
+	call_options(call, request);
 	request->json = call->json;
 	request->pretty = call->pretty;
 	if (call->json && (request->format != FORMAT_DOT || request->base))
@@ -148,7 +134,8 @@ static int run(struct call *call)
 
 	take_options(call, &request);
 	if (request.base) {
-		status = status_of(inputs_policy(&request.base, 1, NULL, &diag, &base, NULL));
+		status = status_of(inputs_policy((char *[]){(char *)request.base}, 1, NULL, &diag,
+						 &base, NULL));
 		if (status)
 			return status;
 		policies[n++] = base;

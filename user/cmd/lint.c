@@ -56,32 +56,29 @@ static int report(const struct call *call, const struct lint_findings *findings)
 	return findings->n ? STATUS_NO : STATUS_OK;
 }
 
-enum { LEARNED_ID = PIN_ID + 1 };
+struct lint_request {
+	const char *pin;
+	bool learned;
+};
 
 static const struct command_option options[] = {
-	{LEARNED_ID, "learned", NULL,
-	 "look at what this node's pods have learned by domain names, too"},
-	PIN_OPTION,
+	{0, "learned", NULL, "look at what this node's pods have learned by domain names, too",
+	 OPTION_FLAG(struct lint_request, learned)},
+	PIN_OPTION(struct lint_request, pin),
 	{0},
 };
 
 static int run(struct call *call)
 {
-	const char *pin = NULL;
-	bool learned = false;
+	struct lint_request request = {0};
 	struct lint_findings findings = {0};
 	struct policy *policy = NULL;
 	char *suffixes = NULL;
 	struct cluster cluster;
 	struct diag diag = command_diag();
-	int error, status, option;
+	int error, status;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == LEARNED_ID)
-			learned = true;
-		else
-			pin = call->value;
-	}
+	call_options(call, &request);
 	if (!call->n_operands)
 		call_usage_error(call, "needs an INPUT to check");
 	cluster_init(&cluster);
@@ -94,8 +91,8 @@ static int run(struct call *call)
 		error = lint(&cluster, policy, suffixes, &findings);
 	}
 	status = status_of(error);
-	if (!status && learned)
-		status = lint_learned(&cluster, pin, &findings);
+	if (!status && request.learned)
+		status = lint_learned(&cluster, request.pin, &findings);
 	if (!status)
 		status = report(call, &findings);
 	/* what looks like a policy and is not read has a warning, and load refuses it */

@@ -230,129 +230,55 @@ static int restore(const struct call *call, const struct request *request)
 	return nothing ? STATUS_OK : status_of(error);
 }
 
-enum {
-	ROLLBACK_ID = PIN_ID + 1,
-	AUDIT_ID,
-	AUDIT_NAMESPACE_ID,
-	AUDIT_POLICY_ID,
-	NO_ADOPT_ID,
-	STAGE_ID,
-	ACTIVATE_ID,
-	SET_ID,
-	FORCE_ID,
-	STATE_ID,
-	RESTORE_ID,
-	DRY_RUN_ID,
-	RESOLVER_ID,
-	ATTACHED_ID,
-};
-
 static const struct command_option options[] = {
-	{'n', "node", "NODE", "this node's name; else the input's, the last load's, or the host's"},
+	{'n', "node", "NODE", "this node's name; else the input's, the last load's, or the host's",
+	 OPTION_TEXT(struct request, node.name)},
 	{'u', "uplink", "IFACE",
-	 "an uplink (repeatable); else the input's, else those of the default routes"},
-	{RESOLVER_ID, "resolver", "ADDRESS",
+	 "an uplink (repeatable); else the input's, else those of the default routes",
+	 OPTION_LIST(struct request, node.uplinks, node.n_uplinks)},
+	{0, "resolver", "ADDRESS",
 	 "a DNS server whose answers teach domain names (repeatable); else the input's, else the "
-	 "Service kube-system/kube-dns, else those of the node's resolv.conf"},
-	PIN_OPTION,
-	{STAGE_ID, "stage", NULL,
+	 "Service kube-system/kube-dns, else those of the node's resolv.conf",
+	 OPTION_LIST(struct request, node.resolvers, node.n_resolvers)},
+	PIN_OPTION(struct request, node.pin),
+	{0, "stage", NULL,
 	 "install the policy's segments beside the active policy, and put no endpoint into them "
-	 "yet"},
-	{ACTIVATE_ID, "activate", "GEN",
-	 "activate the staged policy of this generation; takes no INPUT"},
-	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
-	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
-	 "as --audit, for this namespace only (repeatable), in this load only"},
-	{AUDIT_POLICY_ID, "audit-policy", "NAME",
+	 "yet",
+	 OPTION_FLAG(struct request, stage)},
+	{0, "activate", "GEN", "activate the staged policy of this generation; takes no INPUT",
+	 OPTION_TEXT(struct request, activate)},
+	{0, "audit", NULL, "drop nothing: count and report packets that policy would drop",
+	 OPTION_FLAG(struct request, node.audit)},
+	{0, "audit-namespace", "NS",
+	 "as --audit, for this namespace only (repeatable), in this load only",
+	 OPTION_LIST(struct request, audited, n_audited)},
+	{0, "audit-policy", "NAME",
 	 "this policy (repeatable) has no effect, in this load only: flows that it would deny are "
-	 "counted and reported; a NetworkPolicy is NAMESPACE/NAME"},
-	{NO_ADOPT_ID, "no-adopt", NULL,
-	 "first load: do not take over the connections that are open"},
-	SET_OPTION(SET_ID),
-	{FORCE_ID, "force", NULL,
+	 "counted and reported; a NetworkPolicy is NAMESPACE/NAME",
+	 OPTION_LIST(struct request, policies, n_policies)},
+	{0, "no-adopt", NULL, "first load: do not take over the connections that are open",
+	 OPTION_FLAG(struct request, node.no_adopt)},
+	SET_OPTION(struct request, node),
+	{0, "force", NULL,
 	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
-	 "kinds, another node's name, endpoints missing"},
-	{ROLLBACK_ID, "rollback", NULL,
-	 "allow a policy of an older generation than the active one"},
-	STATE_OPTION(STATE_ID),
-	{RESTORE_ID, "restore", NULL,
-	 "load the policy that the last load kept, unless one is active; takes no INPUT"},
-	{ATTACHED_ID, "attached", "DIR",
+	 "kinds, another node's name, endpoints missing",
+	 OPTION_FLAG(struct request, node.force)},
+	{0, "rollback", NULL, "allow a policy of an older generation than the active one",
+	 OPTION_FLAG(struct request, node.rollback)},
+	STATE_OPTION(struct request, state),
+	{0, "restore", NULL,
+	 "load the policy that the last load kept, unless one is active; takes no INPUT",
+	 OPTION_FLAG(struct request, restore)},
+	{0, "attached", "DIR",
 	 "put the pods active again that the CNI plugin has attached by the records in DIR, its "
-	 "`state`; else by those in " CNI_STATE ", unless --pin is given"},
-	DRY_RUN_OPTION(DRY_RUN_ID),
+	 "`state`; else by those in " CNI_STATE ", unless --pin is given",
+	 OPTION_TEXT(struct request, attached)},
+	DRY_RUN_OPTION(struct request, dry_run),
 	{'v', "verbose", NULL,
-	 "print each policy and endpoint that changes, and the number of map writes"},
+	 "print each policy and endpoint that changes, and the number of map writes",
+	 OPTION_FLAG(struct request, verbose)},
 	{0},
 };
-
-struct lists {
-	/* Each option takes two arguments or one, so none occurs more than argc times. */
-	const char **uplinks, **settings, **audited, **policies, **resolvers;
-};
-
-static void take_option(const struct call *call, int option, const struct lists *lists,
-			struct request *request)
-{
-	struct node_options *node = &request->node;
-
-	switch (option) {
-	case 'n':
-		node->name = call->value;
-		break;
-	case 'u':
-		lists->uplinks[node->n_uplinks++] = call->value;
-		break;
-	case RESOLVER_ID:
-		lists->resolvers[node->n_resolvers++] = call->value;
-		break;
-	case PIN_ID:
-		node->pin = call->value;
-		break;
-	case STAGE_ID:
-		request->stage = true;
-		break;
-	case ACTIVATE_ID:
-		request->activate = call->value;
-		break;
-	case AUDIT_ID:
-		node->audit = true;
-		break;
-	case AUDIT_NAMESPACE_ID:
-		lists->audited[request->n_audited++] = call->value;
-		break;
-	case AUDIT_POLICY_ID:
-		lists->policies[request->n_policies++] = call->value;
-		break;
-	case NO_ADOPT_ID:
-		node->no_adopt = true;
-		break;
-	case SET_ID:
-		lists->settings[node->n_settings++] = call->value;
-		break;
-	case FORCE_ID:
-		node->force = true;
-		break;
-	case ROLLBACK_ID:
-		node->rollback = true;
-		break;
-	case STATE_ID:
-		request->state = call->value;
-		break;
-	case ATTACHED_ID:
-		request->attached = call->value;
-		break;
-	case RESTORE_ID:
-		request->restore = true;
-		break;
-	case DRY_RUN_ID:
-		request->dry_run = true;
-		break;
-	case 'v':
-		request->verbose = true;
-		break;
-	}
-}
 
 static void check_request(const struct call *call, const struct request *request)
 {
@@ -377,25 +303,11 @@ static void check_request(const struct call *call, const struct request *request
 
 static int run(struct call *call)
 {
-	const char **arguments = calloc(call->argc, 5 * sizeof(*arguments));
-	struct lists lists = {arguments, arguments, arguments, arguments, arguments};
 	struct request request = {.node.command = "load"};
 	struct node_attached *attached = NULL;
-	int option, status;
+	int status;
 
-	if (!arguments)
-		return status_of(-ENOMEM);
-	lists.settings += call->argc;
-	lists.audited += 2 * call->argc;
-	lists.policies += 3 * call->argc;
-	lists.resolvers += 4 * call->argc;
-	request.node.uplinks = lists.uplinks;
-	request.node.resolvers = lists.resolvers;
-	request.node.settings = lists.settings;
-	request.audited = lists.audited;
-	request.policies = lists.policies;
-	while ((option = call_option(call)) != -1)
-		take_option(call, option, &lists, &request);
+	call_options(call, &request);
 	request.state = saved_dir(request.node.pin, request.state);
 	if (!request.attached && saved_dir(request.node.pin, NULL))
 		request.attached = CNI_STATE;
@@ -405,7 +317,6 @@ static int run(struct call *call)
 	check_request(call, &request);
 	status = request.restore ? restore(call, &request) : load(call, &request);
 	free(attached);
-	free(arguments);
 	return status;
 }
 

@@ -20,7 +20,8 @@
 static const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
 #undef COMMAND_ENTRY
 
-static const struct command_option version_option = {'V', "version", NULL, "the version"};
+static const struct command_option version_option = {
+	.letter = 'V', .name = "version", .help = "the version"};
 
 #define COMMAND_INDENT 14
 
@@ -93,6 +94,8 @@ static int run_command(struct call *call, int argc, char **argv)
 	call->argv = argv;
 	optind = 0; /* 0, not 1: with 0, glibc forgets the state of the first pass */
 	status = call->command->run(call);
+	for (size_t i = 0; i < call->n_lists; i++)
+		free(call->lists[i]);
 	call_print_unprinted();
 	return status;
 }
@@ -103,6 +106,8 @@ static int unknown_first_option(const char *given)
 	command_error("option %s: unknown here; a command's options follow its name", given);
 	return STATUS_INPUT;
 }
+
+#define STRICT_ID 256 /* --strict, which has no letter */
 
 static int run(int argc, char **argv)
 {

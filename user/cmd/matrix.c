@@ -289,47 +289,45 @@ static int print_tables(const struct call *call, const struct reach_table *commo
 	return error;
 }
 
-enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
+struct matrix_request {
+	struct filter filter;
+	const char *pin;
+	bool pods;
+};
 
 static const struct command_option options[] = {
-	FILTER_OPTIONS,
-	{PODS_ID, "pods", NULL,
-	 "a row and a column for each pod, not for each group of equal pods"},
-	VIEW_PIN_OPTION,
+	FILTER_OPTIONS(struct matrix_request, filter),
+	{0, "pods", NULL, "a row and a column for each pod, not for each group of equal pods",
+	 OPTION_FLAG(struct matrix_request, pods)},
+	VIEW_PIN_OPTION(struct matrix_request, pin),
 	{0},
 };
 
 static int run(struct call *call)
 {
-	struct filter filter = {0};
+	struct matrix_request request = {0};
 	struct filter_flow_classes meant = {0};
 	struct flow_classes kinds = {0};
-	const char *pin = NULL;
-	bool pods = false;
 	struct view view;
-	int option, status, error;
+	int status, error;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == PODS_ID)
-			pods = true;
-		else if (!filter_option(call, option, &filter))
-			pin = call->value;
-	}
-	if (!filter.n_ports)
+	call_options(call, &request);
+	if (!request.filter.n_ports)
 		call_usage_error(call, "needs --port");
-	status = view_open(&view, call, pin);
+	status = view_open(&view, call, request.pin);
 	if (status)
 		return status;
-	error = pods ? flow_classes_list_each(view.policy, &kinds)
-		     : flow_classes_list(&view.policy, 1, &kinds);
+	error = request.pods ? flow_classes_list_each(view.policy, &kinds)
+			     : flow_classes_list(&view.policy, 1, &kinds);
 	if (!error)
-		error = filter_flow_classes(&filter, view.policy, 0, &kinds, &meant);
+		error = filter_flow_classes(&request.filter, view.policy, 0, &kinds, &meant);
 	if (!error)
-		error = print_tables(
-			call,
-			&(struct reach_table){
-				.view = &view, .filter = &filter, .kinds = &kinds, .meant = &meant},
-			pods);
+		error = print_tables(call,
+				     &(struct reach_table){.view = &view,
+							   .filter = &request.filter,
+							   .kinds = &kinds,
+							   .meant = &meant},
+				     request.pods);
 	filter_flow_classes_free(&meant);
 	flow_classes_free(&kinds);
 	view_close(&view);

@@ -421,48 +421,30 @@ void metrics_write(FILE *to, const char *pin)
 	collect(&request, to);
 }
 
-enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID, CNI_STATE_ID };
+static void take_number(struct call *call, void *to)
+{
+	*(size_t *)to = call_number(call, "", 0, 100000);
+}
 
 static const struct command_option options[] = {
-	{'o', "output", "FILE", "replace this file in one step; else write to standard output"},
-	{POLICIES_ID, "policies", "N",
-	 "policies with series of their own, those that decide most; else 100"},
-	{NAMESPACES_ID, "namespaces", "N",
-	 "namespaces with series of their own, those with most drops; else 100"},
-	{CNI_STATE_ID, "cni-state", "DIR", "the CNI plugin's folder, else /run/bulkhead/cni"},
-	PIN_OPTION,
+	{'o', "output", "FILE", "replace this file in one step; else write to standard output",
+	 OPTION_TEXT(struct metrics_request, output)},
+	{0, "policies", "N", "policies with series of their own, those that decide most; else 100",
+	 OPTION_TAKE(struct metrics_request, policies, take_number)},
+	{0, "namespaces", "N",
+	 "namespaces with series of their own, those with most drops; else 100",
+	 OPTION_TAKE(struct metrics_request, namespaces, take_number)},
+	{0, "cni-state", "DIR", "the CNI plugin's folder, else /run/bulkhead/cni",
+	 OPTION_TEXT(struct metrics_request, cni_state)},
+	PIN_OPTION(struct metrics_request, pin),
 	{0},
 };
-
-static size_t number(const struct call *call)
-{
-	char *end;
-	unsigned long value = strtoul(call->value, &end, 10);
-
-	if (*end || *call->value < '0' || *call->value > '9' || value > 100000)
-		call_value_error(call, "not a number from 0 to 100000");
-	return value;
-}
 
 static int run(struct call *call)
 {
 	struct metrics_request request = {.policies = SERIES, .namespaces = SERIES};
-	int option;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == 'o')
-			request.output = call->value;
-		else if (option == POLICIES_ID)
-			request.policies = number(call);
-		else if (option == NAMESPACES_ID)
-			request.namespaces = number(call);
-		else if (option == CNI_STATE_ID)
-			request.cni_state = call->value;
-		else
-			request.pin = call->value;
-	}
-	if (call->n_operands)
-		call_usage_error(call, "%s: metrics takes no operand", call->operands[0]);
+	call_options(call, &request);
 	if (call->json)
 		call_usage_error(call, "has no JSON form: see `show counters -j` and `status -j`");
 	return write_output(&request);

@@ -221,44 +221,6 @@ static int watch_events(struct watch *watch)
 	}
 }
 
-static uint64_t number(const struct call *call, uint64_t max)
-{
-	char *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(call->value, &end, 10);
-	if (errno || *end || *call->value < '0' || *call->value > '9' || !value || value > max)
-		call_value_error(call, "not a number from 1 to %" PRIu64, max);
-	return value;
-}
-
-enum { EACH_ID = PIN_ID + 1, LAST_ID, SINCE_ID, CLUSTER_ID, KUBECONFIG_ID };
-
-static const struct command_option options[] = {
-	{'c', "count", "N", "end after so many events"},
-	{'s', "seconds", "S", "end after so many seconds"},
-	{'o', "follow-file", "FILE",
-	 "append JSON lines to this file, and open the file again when it is rotated"},
-	{'v', "verbose", NULL,
-	 "print addresses, the hook and both decisions also on a terminal, as into a file"},
-	{EACH_ID, "each", NULL,
-	 "print each packet; else events that are alike within a second are one line with a "
-	 "number"},
-	{LAST_ID, "last", "N",
-	 "print the last N drops that the kernel keeps without a reader, and end: up to 8 an "
-	 "endpoint"},
-	{SINCE_ID, "since", "TIME", "print the kept drops of this time, as 30s, 5m or 2h, and end"},
-	{CLUSTER_ID, "cluster", NULL,
-	 "print the denials of all nodes, as their followers report them; with --since, those of "
-	 "that time"},
-	{KUBECONFIG_ID, "kubeconfig", "FILE",
-	 "with --cluster: the file that says where the API server is; else as for follow"},
-	EVENT_OPTIONS,
-	PIN_OPTION,
-	{0},
-};
-
 /* The drops of the past that are asked for. */
 struct past_request {
 	uint64_t last, seconds; /* numbers of drops; how far back, 0: all */
@@ -300,20 +262,6 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 			  "no kept drop is of this time and filter; `show counters` counts all "
 			  "drops");
 	return status_of(error);
-}
-
-/* Returns the seconds of "5m". */
-static uint64_t seconds_of(const struct call *call)
-{
-	static const char units[] = "smhd";
-	static const uint64_t seconds[] = {1, 60, 3600, 86400};
-	char *end;
-	const uint64_t n = strtoull(call->value, &end, 10);
-	const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
-
-	if (*call->value < '0' || *call->value > '9' || !n || n > UINT32_MAX || !unit)
-		call_value_error(call, "not a time as 30s, 5m, 2h or 1d");
-	return n * seconds[unit - units];
 }
 
 static int run_watch(struct watch *watch, const char *pin, const struct monitor_filter *filter)
@@ -358,71 +306,105 @@ static struct event_printer printer_of(const struct call *call, const char *path
 				      .brief = verbose ? 0 : screen_width()};
 }
 
+struct monitor_request {
+	uint64_t left, seconds; /* -c and -s; UINT64_MAX: without end */
+	const char *path, *pin, *kubeconfig;
+	bool each, cluster, verbose;
+	struct past_request past;
+	struct event_options selected;
+};
+
+static void take_number(struct call *call, void *to)
+{
+	*(uint64_t *)to = call_number(call, "", 1, UINT32_MAX);
+}
+
+static void take_last(struct call *call, void *to)
+{
+	struct past_request *past = to;
+
+	take_number(call, &past->last);
+	past->asked = true;
+}
+
+/* Takes a time as "5m". */
+static void take_since(struct call *call, void *to)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = {1, 60, 3600, 86400};
+	struct past_request *past = to;
+	char *end;
+	const uint64_t n = strtoull(call->value, &end, 10);
+	const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
+
+	if (*call->value < '0' || *call->value > '9' || !n || n > UINT32_MAX || !unit)
+		call_value_error(call, "not a time as 30s, 5m, 2h or 1d");
+	past->seconds = n * seconds[unit - units];
+	past->asked = true;
+}
+
+static const struct command_option options[] = {
+	{'c', "count", "N", "end after so many events",
+	 OPTION_TAKE(struct monitor_request, left, take_number)},
+	{'s', "seconds", "S", "end after so many seconds",
+	 OPTION_TAKE(struct monitor_request, seconds, take_number)},
+	{'o', "follow-file", "FILE",
+	 "append JSON lines to this file, and open the file again when it is rotated",
+	 OPTION_TEXT(struct monitor_request, path)},
+	{'v', "verbose", NULL,
+	 "print addresses, the hook and both decisions also on a terminal, as into a file",
+	 OPTION_FLAG(struct monitor_request, verbose)},
+	{0, "each", NULL,
+	 "print each packet; else events that are alike within a second are one line with a "
+	 "number",
+	 OPTION_FLAG(struct monitor_request, each)},
+	{0, "last", "N",
+	 "print the last N drops that the kernel keeps without a reader, and end: up to 8 an "
+	 "endpoint",
+	 OPTION_TAKE(struct monitor_request, past, take_last)},
+	{0, "since", "TIME", "print the kept drops of this time, as 30s, 5m or 2h, and end",
+	 OPTION_TAKE(struct monitor_request, past, take_since)},
+	{0, "cluster", NULL,
+	 "print the denials of all nodes, as their followers report them; with --since, those of "
+	 "that time",
+	 OPTION_FLAG(struct monitor_request, cluster)},
+	{0, "kubeconfig", "FILE",
+	 "with --cluster: the file that says where the API server is; else as for follow",
+	 OPTION_TEXT(struct monitor_request, kubeconfig)},
+	EVENT_OPTIONS(struct monitor_request, selected),
+	PIN_OPTION(struct monitor_request, pin),
+	{0},
+};
+
 static int run(struct call *call)
 {
-	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
+	struct monitor_request request = {
+		.left = UINT64_MAX, .seconds = UINT64_MAX, .past.last = UINT64_MAX};
+	struct watch watch = {.since = now(), .until = UINT64_MAX, .selected = &request.selected};
 	static struct repeats repeats;
-	struct past_request past = {.last = UINT64_MAX};
-	struct event_options selected = {};
-	const char *pin = NULL, *kubeconfig = NULL;
-	bool each = false, cluster = false, verbose = false;
-	int option, status;
+	int status;
 
-	while ((option = call_option(call)) != -1) {
-		switch (option) {
-		case 'c':
-			watch.left = number(call, UINT32_MAX);
-			break;
-		case 's':
-			watch.until = now() + number(call, UINT32_MAX) * SECOND;
-			break;
-		case 'o':
-			watch.path = call->value;
-			break;
-		case 'v':
-			verbose = true;
-			break;
-		case EACH_ID:
-			each = true;
-			break;
-		case LAST_ID:
-			past.last = number(call, UINT32_MAX);
-			past.asked = true;
-			break;
-		case SINCE_ID:
-			past.seconds = seconds_of(call);
-			past.asked = true;
-			break;
-		case CLUSTER_ID:
-			cluster = true;
-			break;
-		case KUBECONFIG_ID:
-			kubeconfig = call->value;
-			break;
-		case PIN_ID:
-			pin = call->value;
-			break;
-		default:
-			event_option(&selected, call, option);
-		}
-	}
-	if (call->n_operands)
-		call_usage_error(call, "%s: monitor takes no operand", call->operands[0]);
+	call_options(call, &request);
+	watch.left = request.left;
+	watch.path = request.path;
+	if (request.seconds != UINT64_MAX)
+		watch.until = watch.since + request.seconds * SECOND;
 	if (watch.path && call->pretty)
 		call_usage_error(call, "-o writes one line for each event: leave -p");
-	if (past.asked && (watch.path || watch.left != UINT64_MAX || watch.until != UINT64_MAX))
+	if (request.past.asked &&
+	    (watch.path || watch.left != UINT64_MAX || watch.until != UINT64_MAX))
 		call_usage_error(call, "--last and --since print what is kept, and end: leave -o, "
 				       "-c and -s");
-	event_options_finish(&selected, call);
-	watch.selected = &selected;
-	if (cluster)
-		return run_cluster(call, &watch, &past, kubeconfig);
-	if (kubeconfig)
+	event_options_finish(&request.selected, call);
+	if (request.cluster)
+		return run_cluster(call, &watch, &request.past, request.kubeconfig);
+	if (request.kubeconfig)
 		call_usage_error(call, "--kubeconfig is of use with --cluster alone");
-	watch.printer = printer_of(call, watch.path, verbose);
-	watch.repeats = each || watch.printer.json ? NULL : &repeats;
-	status = past.asked ? run_past(&watch, pin, &selected.filter, &past)
-			    : run_watch(&watch, pin, &selected.filter);
+	watch.printer = printer_of(call, watch.path, request.verbose);
+	watch.repeats = request.each || watch.printer.json ? NULL : &repeats;
+	status = request.past.asked
+			 ? run_past(&watch, request.pin, &request.selected.filter, &request.past)
+			 : run_watch(&watch, request.pin, &request.selected.filter);
 	if (watch.path && watch.printer.to)
 		fclose(watch.printer.to);
 	return status;

@@ -70,8 +70,7 @@ static int run(struct call *call)
 	const char *path;
 	int status;
 
-	while (call_option(call) != -1)
-		;
+	call_options(call, NULL);
 	if (call->n_operands != 2)
 		call_usage_error(call, "probe takes live or ready, and the socket of --health");
 	if (!strcmp(call->operands[0], "live"))

@@ -462,25 +462,21 @@ static int recommend(const struct call *call, struct recommend_work *work)
 	return status;
 }
 
-enum { EVENTS_ID = PIN_ID + 1, DROPS_ID };
+static void take_seconds(struct call *call, void *to)
+{
+	*(unsigned long *)to = call_number(call, " of seconds", 1, 7 * 86400);
+}
 
 static const struct command_option options[] = {
-	{EVENTS_ID, "events", "FILE", "a file of `monitor -j`; - is standard input"},
-	{'s', "seconds", "S", "without --events: watch this node for so many seconds"},
-	{DROPS_ID, "drops", NULL, "take dropped flows too, not only audited ones"},
-	PIN_OPTION,
+	{0, "events", "FILE", "a file of `monitor -j`; - is standard input",
+	 OPTION_TEXT(struct recommend_request, events)},
+	{'s', "seconds", "S", "without --events: watch this node for so many seconds",
+	 OPTION_TAKE(struct recommend_request, seconds, take_seconds)},
+	{0, "drops", NULL, "take dropped flows too, not only audited ones",
+	 OPTION_FLAG(struct recommend_request, drops)},
+	PIN_OPTION(struct recommend_request, pin),
 	{0},
 };
-
-static unsigned long seconds(const struct call *call)
-{
-	char *end;
-	unsigned long value = strtoul(call->value, &end, 10);
-
-	if (*end || !value || value > 7 * 86400 || *call->value == '-')
-		call_value_error(call, "not a number of seconds from 1 to 604800");
-	return value;
-}
 
 static void check_operands(const struct call *call, const struct recommend_request *request)
 {
@@ -496,18 +492,9 @@ static int run(struct call *call)
 {
 	struct recommend_request request = {0};
 	struct recommend_work work = {.request = &request};
-	int option, status;
+	int status;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == EVENTS_ID)
-			request.events = call->value;
-		else if (option == 's')
-			request.seconds = seconds(call);
-		else if (option == DROPS_ID)
-			request.drops = true;
-		else
-			request.pin = call->value;
-	}
+	call_options(call, &request);
 	check_operands(call, &request);
 	status = recommend(call, &work);
 	advice_close(work.advice);

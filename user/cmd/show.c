@@ -29,7 +29,16 @@ static const struct {
 
 #define N_OBJECTS (sizeof(objects) / sizeof(*objects))
 
-static const struct command_option options[] = {FILTER_OPTIONS, VIEW_PIN_OPTION, {0}};
+struct show_request {
+	struct filter filter;
+	const char *pin;
+};
+
+static const struct command_option options[] = {
+	FILTER_OPTIONS(struct show_request, filter),
+	VIEW_PIN_OPTION(struct show_request, pin),
+	{0},
+};
 
 static void check_filter(const struct call *call, const struct filter *filter, size_t object)
 {
@@ -113,28 +122,25 @@ static void unknown_object(const struct call *call)
 
 static int run(struct call *call)
 {
-	struct filter filter = {0};
+	struct show_request request = {0};
 	struct emit emit;
 	struct segment_index index = {0};
-	struct show show = {.emit = &emit, .filter = &filter, .index = &index};
-	const char *pin = NULL;
+	struct show show = {.emit = &emit, .filter = &request.filter, .index = &index};
 	struct view view;
-	int option, status;
+	int status;
 	size_t i = 0;
 
-	while ((option = call_option(call)) != -1)
-		if (!filter_option(call, option, &filter))
-			pin = call->value;
+	call_options(call, &request);
 	while (i < N_OBJECTS && (!call->n_operands || strcmp(call->operands[0], objects[i].name)))
 		i++;
 	if (i == N_OBJECTS)
 		unknown_object(call);
-	check_filter(call, &filter, i);
+	check_filter(call, &request.filter, i);
 	call->operands++;
 	call->n_operands--;
 	if (objects[i].kernel && call->n_operands)
 		call_usage_error(call, "%s are in the kernel only: leave INPUT", objects[i].name);
-	status = view_open(&view, call, pin);
+	status = view_open(&view, call, request.pin);
 	if (status)
 		return status;
 	emit = emit_begin(call);

@@ -494,18 +494,25 @@ static int check(struct emit *emit, const struct node_status *status, const char
 	return problems.n ? STATUS_NO : STATUS_OK;
 }
 
-enum { CHECK_ID = PIN_ID + 1, STATE_ID, ATTACHED_ID };
+struct status_request {
+	struct status_folders folders;
+	const char *pin;
+	bool only_check, verbose;
+};
 
 static const struct command_option options[] = {
-	{CHECK_ID, "check", NULL,
+	{0, "check", NULL,
 	 "print only problems: programs, entries of maps, policy or kept load that are missing or "
 	 "wrong; status 1 "
-	 "if there are any"},
-	PIN_OPTION,
-	STATE_OPTION(STATE_ID),
-	{ATTACHED_ID, "attached", "DIR",
-	 "the CNI plugin's records of attached pods; else " CNI_STATE ", unless --pin is given"},
-	{'v', "verbose", NULL, "print every problem, every interface and every map"},
+	 "if there are any",
+	 OPTION_FLAG(struct status_request, only_check)},
+	PIN_OPTION(struct status_request, pin),
+	STATE_OPTION(struct status_request, folders.state),
+	{0, "attached", "DIR",
+	 "the CNI plugin's records of attached pods; else " CNI_STATE ", unless --pin is given",
+	 OPTION_TEXT(struct status_request, folders.attached)},
+	{'v', "verbose", NULL, "print every problem, every interface and every map",
+	 OPTION_FLAG(struct status_request, verbose)},
 	{0},
 };
 
@@ -514,34 +521,19 @@ static int run(struct call *call)
 	struct diag diag = command_diag();
 	struct node_status status;
 	struct emit emit;
-	struct status_folders folders = {};
-	const char *pin = NULL;
-	bool only_check = false, verbose = false;
-	int option, error, answer = STATUS_OK;
+	struct status_request request = {};
+	int error, answer = STATUS_OK;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == CHECK_ID)
-			only_check = true;
-		else if (option == 'v')
-			verbose = true;
-		else if (option == STATE_ID)
-			folders.state = call->value;
-		else if (option == ATTACHED_ID)
-			folders.attached = call->value;
-		else
-			pin = call->value;
-	}
-	if (call->n_operands)
-		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
-	folders.state = saved_dir(pin, folders.state);
-	if (!folders.attached && saved_dir(pin, NULL))
-		folders.attached = CNI_STATE;
+	call_options(call, &request);
+	request.folders.state = saved_dir(request.pin, request.folders.state);
+	if (!request.folders.attached && saved_dir(request.pin, NULL))
+		request.folders.attached = CNI_STATE;
 	emit = emit_begin(call);
-	error = node_status(pin, &diag, &status);
-	if (!error && only_check)
-		answer = check(&emit, &status, pin, &folders, &diag);
+	error = node_status(request.pin, &diag, &status);
+	if (!error && request.only_check)
+		answer = check(&emit, &status, request.pin, &request.folders, &diag);
 	else if (!error)
-		emit_status(&emit, &status, &folders, verbose);
+		emit_status(&emit, &status, &request.folders, request.verbose);
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }

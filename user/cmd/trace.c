@@ -378,21 +378,25 @@ static int trace_batch(const struct call *call, const struct view *view, const c
 	return status;
 }
 
-static const struct command_option options[] = {
-	{'f', "from", "SRC", "namespace/pod or an address"},
-	{'t', "to", "DST", "namespace/pod, svc:namespace/name, name:api.example.com or an address"},
-	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
-	{'b', "batch", "FILE", "evaluate many flows: lines of SRC DST PORT; - is standard input"},
-	{'v', "verbose", NULL,
-	 "explain each policy and rule; from maps and compiled files, each port as well"},
-	VIEW_PIN_OPTION,
-	{0},
-};
-
 /* The flow, or the file of flows, that the options name. */
 struct question {
 	const char *from, *to, *port, *batch, *pin;
 	bool verbose;
+};
+
+static const struct command_option options[] = {
+	{'f', "from", "SRC", "namespace/pod or an address", OPTION_TEXT(struct question, from)},
+	{'t', "to", "DST", "namespace/pod, svc:namespace/name, name:api.example.com or an address",
+	 OPTION_TEXT(struct question, to)},
+	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number",
+	 OPTION_TEXT(struct question, port)},
+	{'b', "batch", "FILE", "evaluate many flows: lines of SRC DST PORT; - is standard input",
+	 OPTION_TEXT(struct question, batch)},
+	{'v', "verbose", NULL,
+	 "explain each policy and rule; from maps and compiled files, each port as well",
+	 OPTION_FLAG(struct question, verbose)},
+	VIEW_PIN_OPTION(struct question, pin),
+	{0},
 };
 
 static int trace(const struct call *call, const struct question *question)
@@ -414,29 +418,8 @@ static int trace(const struct call *call, const struct question *question)
 static int run(struct call *call)
 {
 	struct question question = {0};
-	int option;
 
-	while ((option = call_option(call)) != -1) {
-		switch (option) {
-		case 'f':
-			question.from = call->value;
-			break;
-		case 't':
-			question.to = call->value;
-			break;
-		case 'P':
-			question.port = call->value;
-			break;
-		case 'b':
-			question.batch = call->value;
-			break;
-		case 'v':
-			question.verbose = true;
-			break;
-		default:
-			question.pin = call->value;
-		}
-	}
+	call_options(call, &question);
 	if (question.batch ? question.from || question.to || question.port || question.verbose
 			   : !question.from || !question.to || !question.port)
 		call_usage_error(call, "needs --from, --to and --port, or --batch");

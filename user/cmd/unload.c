@@ -10,14 +10,18 @@
 #include "node/change/saved.h"
 #include "node/node.h"
 
-enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID, STAY_ID };
+struct unload_request {
+	struct node_options node;
+	const char *state;
+	bool dry_run, stays;
+};
 
 static const struct command_option options[] = {
-	PIN_OPTION,
-	STATE_OPTION(STATE_ID),
-	DRY_RUN_OPTION(DRY_RUN_ID),
-	{STAY_ID, "stay", NULL,
-	 "then stay until a signal comes: for a DaemonSet, whose pods do not end"},
+	PIN_OPTION(struct unload_request, node.pin),
+	STATE_OPTION(struct unload_request, state),
+	DRY_RUN_OPTION(struct unload_request, dry_run),
+	{0, "stay", NULL, "then stay until a signal comes: for a DaemonSet, whose pods do not end",
+	 OPTION_FLAG(struct unload_request, stays)},
 	{0},
 };
 
@@ -48,41 +52,29 @@ static int stay(int signals)
 static int run(struct call *call)
 {
 	struct diag diag = command_diag();
-	struct node_options node = {};
-	const char *state = NULL;
+	struct unload_request request = {};
+	const char *state;
 	struct saved_mark mark = {};
-	bool dry_run = false, stays = false;
 	struct dry_run_print print;
-	int option, error, signals = -1;
+	int error, signals = -1;
 
-	while ((option = call_option(call)) != -1) {
-		if (option == STATE_ID)
-			state = call->value;
-		else if (option == DRY_RUN_ID)
-			dry_run = true;
-		else if (option == STAY_ID)
-			stays = true;
-		else
-			node.pin = call->value;
-	}
-	if (call->n_operands)
-		call_usage_error(call, "%s: unload takes no operand", call->operands[0]);
-	state = saved_dir(node.pin, state);
+	call_options(call, &request);
+	state = saved_dir(request.node.pin, request.state);
 	if (state)
 		saved_look(state, &mark);
-	if (dry_run)
-		dry_run_print_begin(&print, call, &node);
+	if (request.dry_run)
+		dry_run_print_begin(&print, call, &request.node);
 	/* a signal that comes meanwhile ends the process afterwards */
-	if (stays && !dry_run)
+	if (request.stays && !request.dry_run)
 		signals = signals_open();
-	if (stays && !dry_run && signals < 0)
+	if (request.stays && !request.dry_run && signals < 0)
 		return STATUS_KERNEL;
-	error = node_unload(&node, &diag);
-	if (dry_run)
+	error = node_unload(&request.node, &diag);
+	if (request.dry_run)
 		dry_run_print_end(&print, error);
 	else if (!error)
 		error = forget(state, &mark, &diag);
-	if (call->json && !dry_run && !error)
+	if (call->json && !request.dry_run && !error)
 		printf("{\"unloaded\":true}\n");
 	return signals >= 0 && !error ? stay(signals) : status_of(error);
 }

@@ -16,10 +16,7 @@ static int run(struct call *call)
 	struct emit emit;
 	char programs[17];
 
-	while (call_option(call) != -1)
-		;
-	if (call->n_operands)
-		call_usage_error(call, "version takes no operand");
+	call_options(call, NULL);
 	snprintf(programs, sizeof(programs), "%016" PRIx64, (uint64_t)BUILD_ID);
 	emit = emit_begin(call);
 	emit_object(&emit, NULL);

@@ -51,10 +51,10 @@ void view_explain(const struct view *view, const struct flow *flow, enum directi
 int view_select(struct view *view);
 
 /* The option --pin of the commands that open a view. */
-#define VIEW_PIN_ID 256
-#define VIEW_PIN_OPTION                                                                          \
-	{                                                                                        \
-		VIEW_PIN_ID, "pin", "DIR", "the folder of the active maps, if there is no INPUT" \
+#define VIEW_PIN_OPTION(type, field)                                                    \
+	{                                                                               \
+		0, "pin", "DIR", "the folder of the active maps, if there is no INPUT", \
+			OPTION_TEXT(type, field)                                        \
 	}
 
 #endif

@@ -62,16 +62,7 @@ static int make(void *data)
 		.checksum = extended == policy ? policy->checksum : 0,
 		.base_generation = policy->generation,
 		.blob_version = BLOB_VERSION,
-		.lineage = extended->lineage,
-		.parent = extended->parent,
-		.generation = extended->generation,
-		.uplinks_n = extended->uplinks_n,
-		.node = extended->node,
-		.next_segment = extended->next_segment,
-		.next_class = extended->next_class,
-		.next_rule = extended->next_rule,
-		.next_resolution = extended->next_resolution,
-		.next_list = extended->next_list,
+		POLICY_FACTS(extended),
 	};
 
 	delta_maker_open(&e->maker, &header);

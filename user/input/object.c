@@ -19,32 +19,7 @@
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
 static void read_pod(struct reader *reader, const struct object *object);
-static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind);
-
-static void read_network(struct reader *reader, const struct object *object)
-{
-	read_policy(reader, object, POLICY_NETWORK);
-}
-
-static void read_network_v1beta1(struct reader *reader, const struct object *object)
-{
-	read_policy(reader, object, POLICY_NETWORK_V1BETA1);
-}
-
-static void read_admin(struct reader *reader, const struct object *object)
-{
-	read_policy(reader, object, POLICY_ADMIN);
-}
-
-static void read_baseline_admin(struct reader *reader, const struct object *object)
-{
-	read_policy(reader, object, POLICY_BASELINE_ADMIN);
-}
-
-static void read_cluster(struct reader *reader, const struct object *object)
-{
-	read_policy(reader, object, POLICY_CLUSTER);
-}
+static void read_policy(struct reader *reader, const struct object *object);
 
 static const struct object_reader {
 	const char *name, *version;
@@ -59,14 +34,14 @@ static const struct object_reader {
 	{"Service", "v1", true, service_read, ASIDE_SERVICE, 0},
 	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read, ASIDE_LEFT_OUT, 0},
 	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read, ASIDE_LEFT_OUT, 0},
-	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network, ASIDE_POLICY, POLICY_NETWORK},
-	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1, ASIDE_POLICY,
+	{"NetworkPolicy", "networking.k8s.io/v1", true, read_policy, ASIDE_POLICY, POLICY_NETWORK},
+	{"NetworkPolicy", "extensions/v1beta1", true, read_policy, ASIDE_POLICY,
 	 POLICY_NETWORK_V1BETA1},
-	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin, ASIDE_POLICY,
-	 POLICY_ADMIN},
-	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
-	 read_baseline_admin, ASIDE_POLICY, POLICY_BASELINE_ADMIN},
-	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster,
+	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_policy,
+	 ASIDE_POLICY, POLICY_ADMIN},
+	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_policy,
+	 ASIDE_POLICY, POLICY_BASELINE_ADMIN},
+	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_policy,
 	 ASIDE_POLICY, POLICY_CLUSTER},
 	{"Deployment", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
 	{"StatefulSet", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
@@ -136,12 +111,13 @@ static void read_kind(struct reader *reader, const struct object_reader *kind,
 	const struct aside_mark before = aside_mark(reader->cluster);
 	char text[700];
 
+	object->policy = kind->policy;
 	if (!reader->cluster->lenient || kind->aside == ASIDE_NEVER ||
 	    !object_is_accepted(object)) {
 		kind->read(reader, object);
 		return;
 	}
-	if (!aside_is_possible(reader, object, kind->aside, kind->policy)) {
+	if (!aside_is_possible(reader, object, kind->aside)) {
 		kind->read(reader, object);
 		reader_error(reader, object->root,
 			     "cannot be set aside: its faults leave open what it selects");
@@ -155,7 +131,7 @@ static void read_kind(struct reader *reader, const struct object_reader *kind,
 	kind->read(reader, object);
 	reader->aside = NULL;
 	if (reader->faults)
-		aside_object(reader, object, kind->policy, &before);
+		aside_object(reader, object, &before);
 }
 
 /* Returns the number of objects that an object of a kind that is not read stands for: a list's
@@ -356,7 +332,7 @@ void object_read(struct reader *reader, struct tree *root)
 	read_typed(reader, root, NULL, NULL);
 }
 
-static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind)
+static void read_policy(struct reader *reader, const struct object *object)
 {
 	static const char *const fields[] = {"apiVersion", "kind",   "metadata",
 					     "spec",	   "status", NULL};
@@ -369,14 +345,10 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 		reader_missing(reader, object->root, "spec");
 		return;
 	}
-	policy = cluster_add_policy(reader->cluster);
-	policy->kind = kind;
-	policy->ns_name = object->ns;
-	policy->name = object->name;
-	policy->where = reader_where(reader, object->root);
+	policy = object_add_policy(reader, object);
 	policy->accepted = object_is_accepted(object);
 	policy->audit = object_audit(reader, object);
-	if (policy_kind_is_network(kind))
+	if (policy_kind_is_network(policy->kind))
 		network_policy_read(reader, spec, policy);
 	else
 		admin_policy_read(reader, spec, policy);

@@ -20,6 +20,7 @@ enum aside_way {
 struct object {
 	struct tree *root;
 	enum aside_way aside;
+	enum policy_kind policy; /* of a policy */
 	const struct tree *metadata;
 	const char *ns, *name;
 };
@@ -37,11 +38,13 @@ const char *aside_meaning(enum aside_way way);
 struct aside_mark aside_mark(const struct cluster *cluster);
 /* Returns true if the object can be set aside in that way. Reports nothing. An admin policy cannot
  * if its faults leave open what it selects. @kind: of a policy. */
-bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way,
-		       enum policy_kind kind);
+bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way);
 /* Sets the last object that was read aside, which is possible. */
-void aside_object(struct reader *reader, const struct object *object, enum policy_kind kind,
+void aside_object(struct reader *reader, const struct object *object,
 		  const struct aside_mark *before);
+
+/* Adds a policy that has the object's kind, name and line, and no spec yet. */
+struct policy_object *object_add_policy(struct reader *reader, const struct object *object);
 
 /* Reads the `spec` of a policy. The caller has set @policy's kind, name and line. */
 void network_policy_read(struct reader *reader, const struct tree *spec,

@@ -125,3 +125,14 @@ bool object_read_address(struct reader *reader, const struct object *object,
 		reader_error(reader, node, "%s", why);
 	return false;
 }
+
+struct policy_object *object_add_policy(struct reader *reader, const struct object *object)
+{
+	struct policy_object *policy = cluster_add_policy(reader->cluster);
+
+	policy->kind = object->policy;
+	policy->ns_name = object->ns;
+	policy->name = object->name;
+	policy->where = reader_where(reader, object->root);
+	return policy;
+}

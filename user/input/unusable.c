@@ -133,12 +133,11 @@ static void isolate_admin(struct reader *reader, const struct tree *spec,
 	}
 }
 
-bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way,
-		       enum policy_kind kind)
+bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way)
 {
-	struct policy_object policy = {.kind = kind};
+	struct policy_object policy = {.kind = object->policy};
 
-	return way != ASIDE_POLICY || policy_kind_is_network(kind) ||
+	return way != ASIDE_POLICY || policy_kind_is_network(policy.kind) ||
 	       read_part(reader, tree_get(object->root, "spec"), admin_subject, &policy);
 }
 
@@ -163,20 +162,15 @@ static void set_service_aside(struct reader *reader, const struct object *object
 	silence_end(reader, &silence);
 }
 
-static void set_policy_aside(struct reader *reader, const struct object *object,
-			     enum policy_kind kind)
+static void set_policy_aside(struct reader *reader, const struct object *object)
 {
 	const struct tree *spec = tree_get(object->root, "spec");
-	struct policy_object *policy = cluster_add_policy(reader->cluster);
+	struct policy_object *policy = object_add_policy(reader, object);
 
-	policy->kind = kind;
-	policy->ns_name = object->ns;
-	policy->name = object->name;
-	policy->where = reader_where(reader, object->root);
 	policy->accepted = true;
 	policy->audit = audit_silently(reader, object);
 	policy->tier = TIER_NETWORK_POLICY;
-	if (policy_kind_is_network(kind))
+	if (policy_kind_is_network(policy->kind))
 		isolate_network(reader, spec, policy);
 	else
 		isolate_admin(reader, spec, policy);
@@ -187,7 +181,7 @@ struct aside_mark aside_mark(const struct cluster *cluster)
 	return (struct aside_mark){cluster->n_policies, cluster->n_services, cluster->n_slices};
 }
 
-void aside_object(struct reader *reader, const struct object *object, enum policy_kind kind,
+void aside_object(struct reader *reader, const struct object *object,
 		  const struct aside_mark *before)
 {
 	struct cluster *cluster = reader->cluster;
@@ -195,7 +189,7 @@ void aside_object(struct reader *reader, const struct object *object, enum polic
 	switch (object->aside) {
 	case ASIDE_POLICY:
 		cluster->n_policies = before->n_policies;
-		set_policy_aside(reader, object, kind);
+		set_policy_aside(reader, object);
 		return;
 	case ASIDE_NAMESPACE:
 		cluster->namespaces[cluster->n_namespaces - 1].isolated = true;

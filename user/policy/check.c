@@ -2,7 +2,7 @@
 /*
  * Checks a policy's tables. Each table has a function that returns the fault of its record @i, or
  * NULL. They run in the order of `checks` and stop at the first fault, so each relies on the tables
- * before it.
+ * before it. Each relies, too, on its record's references to be within their tables.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "policy/check.h"
+#include "policy/references.h"
 #include "maps/blob.h"
 #include "maps/segment.h"
 #include "model/protocol.h"
@@ -18,28 +19,18 @@
 
 struct check {
 	const struct policy *policy;
+	uint32_t n[BLOB_TABLES]; /* records of each table */
 	bool plain; /* no string has a control character, so that none is looked at again */
 	uint32_t *runs; /* by interval: the length of the ascending run that begins there */
 	size_t listed; /* addresses that the endpoints checked so far have */
 	size_t with_members; /* segments that are not deleted or external, so far */
 };
 
-static bool in_table(struct policy_range range, size_t n)
+/* Returns true if the string steers no terminal on which it is printed. A rule's name and a UID may
+ * have any characters. */
+static bool is_plain(const struct check *check, uint32_t string)
 {
-	return range.at <= n && range.n <= n - range.at;
-}
-
-/* Returns true if the string is there. A rule's name and a UID may have any characters. */
-static bool is_any_string(const struct check *check, uint32_t string)
-{
-	return string < check->policy->n_strings;
-}
-
-/* Returns true if the string is there, and steers no terminal on which it is printed. */
-static bool is_string(const struct check *check, uint32_t string)
-{
-	return is_any_string(check, string) &&
-	       (check->plain || diag_is_plain(policy_string(check->policy, string)));
+	return check->plain || diag_is_plain(policy_string(check->policy, string));
 }
 
 static bool are_plain(const struct policy *policy)
@@ -52,7 +43,7 @@ static bool are_plain(const struct policy *policy)
 
 static bool is_name(const struct check *check, uint32_t string)
 {
-	return is_string(check, string) && *policy_string(check->policy, string);
+	return is_plain(check, string) && *policy_string(check->policy, string);
 }
 
 static int order_names(const struct check *check, uint32_t a, uint32_t b)
@@ -124,19 +115,15 @@ static bool is_resolution(const struct check *check, uint32_t id)
 
 static bool are_names(const struct check *check, struct policy_range range)
 {
-	const struct policy *policy = check->policy;
-
-	if (!in_table(range, policy->n_texts))
-		return false;
 	for (uint32_t i = 0; i < range.n; i++)
-		if (!is_name(check, policy->texts[range.at + i]))
+		if (!is_name(check, check->policy->texts[range.at + i]))
 			return false;
 	return true;
 }
 
 static const char *check_text(struct check *check, size_t i)
 {
-	return is_string(check, check->policy->texts[i]) ? NULL : "no such string";
+	return is_plain(check, check->policy->texts[i]) ? NULL : "a control character";
 }
 
 static const char *check_cidr(struct check *check, size_t i)
@@ -155,39 +142,27 @@ static const char *check_requirement(struct check *check, size_t i)
 		return "no key";
 	if (requirement->op > SELECTOR_DOES_NOT_EXIST)
 		return "no such operator";
-	if (!in_table(requirement->values, check->policy->n_texts) ||
-	    wants_values != !!requirement->values.n)
-		return "values do not fit the operator";
-	return NULL;
+	return wants_values == !!requirement->values.n ? NULL : "values do not fit the operator";
 }
 
 static const char *check_clause(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_clause *clause = &policy->clauses[i];
+	const struct policy_clause *clause = &check->policy->clauses[i];
 
 	if (clause->kind > CLAUSE_DOMAIN || clause->pad)
 		return "no such kind";
-	if (!is_string(check, clause->ns))
-		return "no such namespace";
+	if (!is_plain(check, clause->ns))
+		return "a control character";
 	if (clause->kind == CLAUSE_DOMAIN && !clause->ns)
 		return "no domain name";
-	if (!in_table(clause->namespaces, policy->n_requirements) ||
-	    !in_table(clause->pods, policy->n_requirements))
-		return "no such requirements";
-	if (!is_prefix(&clause->address, clause->length))
-		return "not a prefix";
-	return in_table(clause->except, policy->n_cidrs) ? NULL : "no such exceptions";
+	return is_prefix(&clause->address, clause->length) ? NULL : "not a prefix";
 }
 
 static const char *check_matcher(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_matcher *matcher = &policy->matchers[i];
+	const struct policy_matcher *matcher = &check->policy->matchers[i];
 
-	if (matcher->flags & ~MATCHER_NEGATIVE || matcher->pad)
-		return "unknown flags";
-	return in_table(matcher->clauses, policy->n_clauses) ? NULL : "no such clauses";
+	return matcher->flags & ~MATCHER_NEGATIVE || matcher->pad ? "unknown flags" : NULL;
 }
 
 /* Returns true if the labels of a namespace have its name, as those of each do. */
@@ -212,8 +187,8 @@ static const char *check_namespace(struct check *check, size_t i)
 		return "out of order";
 	if (ns->flags & ~(POLICY_AUDIT | POLICY_ISOLATED))
 		return "unknown flags";
-	if (!in_table(ns->labels, check->policy->n_texts) || ns->labels.n % 2)
-		return "no such labels";
+	if (ns->labels.n % 2)
+		return "a label without a value";
 	return has_name_label(check->policy, ns) ? NULL : "no label of its name";
 }
 
@@ -225,10 +200,7 @@ static const char *check_node(struct check *check, size_t i)
 		return "no name";
 	if (i && order_names(check, node[-1].name, node->name) >= 0)
 		return "out of order";
-	if (!in_table(node->labels, check->policy->n_texts) || node->labels.n % 2)
-		return "no such labels";
-	return in_table(node->addresses, check->policy->n_node_addresses) ? NULL
-									  : "no such addresses";
+	return node->labels.n % 2 ? "a label without a value" : NULL;
 }
 
 static const char *check_rule(struct check *check, size_t i)
@@ -239,7 +211,7 @@ static const char *check_rule(struct check *check, size_t i)
 		return "ID out of range";
 	if (i && rule[-1].id >= rule->id)
 		return "out of order";
-	if (!is_name(check, rule->policy) || !is_any_string(check, rule->name))
+	if (!is_name(check, rule->policy))
 		return "no name";
 	if (rule->direction > EGRESS || rule->tier > TIER_BASELINE || rule->action > ACTION_PASS ||
 	    rule->kind > POLICY_BASELINE_ADMIN)
@@ -260,17 +232,9 @@ static const char *check_audit(struct check *check, size_t i)
 	if (bh_verdict_audit(audit->decides) || !is_verdict(check, audit->decides) ||
 	    (audit->denies && !policy_rule_by_id(policy, audit->denies)))
 		return "no such verdict or rule";
-	if (!audit->policies.n || !in_table(audit->policies, policy->n_texts))
+	if (!audit->policies.n)
 		return "no policies";
-	for (uint32_t k = 0; k < audit->policies.n; k++)
-		if (!is_name(check, policy->texts[audit->policies.at + k]))
-			return "no name";
-	return NULL;
-}
-
-static bool are_requirements(const struct check *check, struct policy_range range)
-{
-	return in_table(range, check->policy->n_requirements);
+	return are_names(check, audit->policies) ? NULL : "no name";
 }
 
 static const char *check_given_port(struct check *check, size_t i)
@@ -279,7 +243,7 @@ static const char *check_given_port(struct check *check, size_t i)
 
 	if (port->kind > PORT_NAME || port->pad[0] || port->pad[1])
 		return "no such kind";
-	if (!is_string(check, port->name) || (port->kind == PORT_NAME) != !!port->name)
+	if (!is_plain(check, port->name) || (port->kind == PORT_NAME) != !!port->name)
 		return "a name does not fit the kind";
 	if (!protocol_by_number(port->protocol) && (port->protocol || port->kind != PORT_NAME))
 		return "no such protocol";
@@ -288,35 +252,25 @@ static const char *check_given_port(struct check *check, size_t i)
 
 static const char *check_given_peer(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_given_peer *peer = &policy->given_peers[i];
+	const struct policy_given_peer *peer = &check->policy->given_peers[i];
 
 	if (peer->scope > PEER_LAST)
 		return "no such scope";
 	if (!is_prefix(&peer->address, peer->length))
 		return "not a prefix";
-	if (!are_requirements(check, peer->namespaces) || !are_requirements(check, peer->pods) ||
-	    !are_requirements(check, peer->nodes))
-		return "no such requirements";
-	return are_names(check, peer->keys) && in_table(peer->except, policy->n_cidrs)
-		       ? NULL
-		       : "no such keys or exceptions";
+	return are_names(check, peer->keys) ? NULL : "no key";
 }
 
 static const char *check_given_rule(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_given_rule *rule = &policy->given_rules[i];
+	const struct policy_given_rule *rule = &check->policy->given_rules[i];
 	uint8_t known = GIVEN_NAMED | GIVEN_UNKNOWN | GIVEN_ANY_PEER | GIVEN_ANY_PORT;
 
-	if (!is_any_string(check, rule->name) || (rule->name && !(rule->flags & GIVEN_NAMED)))
+	if (rule->name && !(rule->flags & GIVEN_NAMED))
 		return "no such name";
-	if (rule->action > ACTION_PASS || rule->flags & ~known || rule->pad[0] || rule->pad[1])
-		return "no such action or flags";
-	return in_table(rule->peers, policy->n_given_peers) &&
-			       in_table(rule->ports, policy->n_given_ports)
-		       ? NULL
-		       : "no such peers or ports";
+	return rule->action > ACTION_PASS || rule->flags & ~known || rule->pad[0] || rule->pad[1]
+		       ? "no such action or flags"
+		       : NULL;
 }
 
 /* Returns true if a kind of policies may be of the tier. */
@@ -355,7 +309,7 @@ static const char *check_given(struct check *check, size_t i)
 	const struct policy_given *given = &policy->given[i];
 	bool namespaced = policy_kind_is_network(given->kind);
 
-	if (!is_name(check, given->name) || !is_string(check, given->ns) ||
+	if (!is_name(check, given->name) || !is_plain(check, given->ns) ||
 	    namespaced != !!given->ns)
 		return "no name";
 	if (namespaced && !policy_namespace_by_name(policy, policy_string(policy, given->ns)))
@@ -365,11 +319,6 @@ static const char *check_given(struct check *check, size_t i)
 		return "no such kind, tier or directions";
 	if (given->flags & ~POLICY_AUDIT)
 		return "unknown flags";
-	if (!are_requirements(check, given->namespaces) || !are_requirements(check, given->pods))
-		return "no such requirements";
-	if (!in_table(given->rules[INGRESS], policy->n_given_rules) ||
-	    !in_table(given->rules[EGRESS], policy->n_given_rules))
-		return "no such rules";
 	return !namespaced && (has_own_namespace(policy, given->rules[INGRESS]) ||
 			       has_own_namespace(policy, given->rules[EGRESS]))
 		       ? "a peer of its own namespace, and it has none"
@@ -384,8 +333,6 @@ static const char *check_isolation(struct check *check, size_t i)
 		return "no name";
 	if (i && order_names(check, isolation[-1].policy, isolation->policy) > 0)
 		return "out of order";
-	if (isolation->matcher >= check->policy->n_matchers)
-		return "no such matcher";
 	if (isolation->flags & ~POLICY_AUDIT)
 		return "unknown flags";
 	return isolation->directions && !(isolation->directions >> (EGRESS + 1))
@@ -404,30 +351,23 @@ static const char *check_host_pod(struct check *check, size_t i)
 
 static bool are_labels(const struct check *check, struct policy_range range)
 {
-	const struct policy *policy = check->policy;
-
-	if (!in_table(range, policy->n_texts) || range.n % 2)
-		return false;
 	for (uint32_t i = 0; i < range.n; i++)
-		if (!is_string(check, policy->texts[range.at + i]))
+		if (!is_plain(check, check->policy->texts[range.at + i]))
 			return false;
-	return true;
+	return range.n % 2 == 0;
 }
 
 static const char *check_expected(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_expected *pod = &policy->expected[i];
+	const struct policy_expected *pod = &check->policy->expected[i];
 	int order = -1;
 
-	if (!is_name(check, pod->ns) || !is_name(check, pod->name) ||
-	    !is_any_string(check, pod->uid))
+	if (!is_name(check, pod->ns) || !is_name(check, pod->name))
 		return "no name";
 	if (pod->flags & ~POLICY_AUDIT)
 		return "no such flag";
-	if (!are_labels(check, pod->labels) || !in_table(pod->ports, policy->n_named_ports) ||
-	    !in_table(pod->allow_source, policy->n_cidrs))
-		return "refers to a record that is not there";
+	if (!are_labels(check, pod->labels))
+		return "no such labels";
 	if (i)
 		order = order_names(check, pod[-1].ns, pod->ns);
 	if (i && !order)
@@ -465,9 +405,7 @@ static const char *check_resolution(struct check *check, size_t i)
 
 	if (!resolution->id || resolution->id >= policy->next_resolution || resolution->pad)
 		return "ID out of range";
-	if (i && resolution[-1].id >= resolution->id)
-		return "out of order";
-	return in_table(resolution->ports, policy->n_named_ports) ? NULL : "no such ports";
+	return i && resolution[-1].id >= resolution->id ? "out of order" : NULL;
 }
 
 static const char *check_variation(struct check *check, size_t i)
@@ -500,11 +438,8 @@ static const char *check_listed(struct check *check, size_t i)
 
 static bool are_matchers(const struct policy *policy, struct policy_range range)
 {
-	const uint32_t *numbers;
+	const uint32_t *numbers = policy->numbers + range.at;
 
-	if (!in_table(range, policy->n_numbers))
-		return false;
-	numbers = policy->numbers + range.at;
 	for (uint32_t i = 0; i < range.n; i++)
 		if (numbers[i] >= policy->n_matchers || (i && numbers[i - 1] >= numbers[i]))
 			return false;
@@ -513,11 +448,8 @@ static bool are_matchers(const struct policy *policy, struct policy_range range)
 
 static bool are_variations(const struct policy *policy, const struct policy_segment *segment)
 {
-	const struct policy_variation *variations;
+	const struct policy_variation *variations = policy->variations + segment->variations.at;
 
-	if (!in_table(segment->variations, policy->n_variations))
-		return false;
-	variations = policy->variations + segment->variations.at;
 	for (uint32_t i = 0; i < segment->variations.n; i++)
 		if (variations[i].id >= segment->next_variation ||
 		    (i && variations[i - 1].id >= variations[i].id))
@@ -575,26 +507,24 @@ static const char *check_segment(struct check *check, size_t i)
 static const char *check_endpoint(struct check *check, size_t i)
 {
 	static const uint8_t no_mac[6];
-	const struct policy *policy = check->policy;
-	const struct policy_endpoint *endpoint = &policy->endpoints[i];
+	const struct policy_endpoint *endpoint = &check->policy->endpoints[i];
 
-	if (endpoint->ns >= policy->n_namespaces || !is_name(check, endpoint->name))
+	if (!is_name(check, endpoint->name))
 		return "no name";
 	if (i && (endpoint[-1].ns > endpoint->ns ||
 		  (endpoint[-1].ns == endpoint->ns &&
 		   order_names(check, endpoint[-1].name, endpoint->name) >= 0)))
 		return "out of order";
-	if (!is_string(check, endpoint->node) || !is_string(check, endpoint->interface))
+	if ((endpoint->node && !is_name(check, endpoint->node)) ||
+	    (endpoint->interface && !is_name(check, endpoint->interface)))
 		return "no such node or interface";
 	if (endpoint->flags & ~(POLICY_AUDIT | POLICY_L2 | POLICY_MAC) || endpoint->pad[0] ||
 	    endpoint->pad[1])
 		return "unknown flags";
 	if (!(endpoint->flags & POLICY_MAC) && memcmp(endpoint->mac, no_mac, sizeof(no_mac)))
 		return "a MAC that is not known";
-	if (!in_table(endpoint->addresses, policy->n_endpoint_addresses))
-		return "no such addresses";
 	check->listed += endpoint->addresses.n;
-	return in_table(endpoint->allow_source, policy->n_cidrs) ? NULL : "no such sources";
+	return NULL;
 }
 
 static bool has_variation(const struct policy *policy, const struct policy_segment *segment,
@@ -623,12 +553,12 @@ static const char *check_address(struct check *check, size_t i)
 
 	/* Each address is in its endpoint's list, and all lists together are no longer than the
 	 * table. */
-	if (address->endpoint >= policy->n_endpoints || check->listed != policy->n_addresses ||
+	if (check->listed != policy->n_addresses ||
 	    !has_address(policy, &policy->endpoints[address->endpoint], i))
 		return "not its endpoint's";
 	if (i && memcmp(&address[-1].address, &address->address, sizeof(address->address)) >= 0)
 		return "out of order";
-	if (address->segment >= policy->n_segments || address->pad)
+	if (address->pad)
 		return "no such segment";
 	segment = &policy->segments[address->segment];
 	if (!policy_segment_has_members(segment))
@@ -638,7 +568,7 @@ static const char *check_address(struct check *check, size_t i)
 
 static bool is_external(const struct policy *policy, uint32_t segment)
 {
-	return segment < policy->n_segments && !policy->segments[segment].delete_generation &&
+	return !policy->segments[segment].delete_generation &&
 	       policy->segments[segment].flags & BH_SEGMENT_EXTERNAL;
 }
 
@@ -711,8 +641,6 @@ static const char *check_by_namespace(struct check *check, size_t i)
 	const uint32_t *number = &policy->by_namespace[i];
 	int order;
 
-	if (*number >= policy->n_matchers)
-		return "no such matcher";
 	if (!i)
 		return NULL;
 	order = strcmp(matcher_namespace(policy, &policy->matchers[number[-1]]),
@@ -726,8 +654,7 @@ static const char *check_by_matchers(struct check *check, size_t i)
 	const uint32_t *number = &policy->by_matchers[i];
 	struct policy_lists lists, before;
 
-	if (*number >= policy->n_segments ||
-	    !policy_segment_has_members(&policy->segments[*number]))
+	if (!policy_segment_has_members(&policy->segments[*number]))
 		return "not a segment of endpoints";
 	lists = policy_lists_of(policy, &policy->segments[*number]);
 	if (i)
@@ -737,8 +664,7 @@ static const char *check_by_matchers(struct check *check, size_t i)
 
 static const char *check_service(struct check *check, size_t i)
 {
-	const struct policy *policy = check->policy;
-	const struct policy_service *service = &policy->services[i];
+	const struct policy_service *service = &check->policy->services[i];
 	uint32_t known = POLICY_SERVICE_HEADLESS | POLICY_SERVICE_EXTERNAL_NAME;
 	int order = -1;
 
@@ -750,17 +676,13 @@ static const char *check_service(struct check *check, size_t i)
 		order = order_names(check, service[-1].name, service->name);
 	if (order >= 0)
 		return "out of order";
-	if (service->flags & ~known || service->pad)
-		return "unknown flags";
-	return in_table(service->ports, policy->n_service_ports) ? NULL : "no such ports";
+	return service->flags & ~known || service->pad ? "unknown flags" : NULL;
 }
 
 static bool are_backends(const struct policy *policy, struct policy_range range)
 {
 	const struct policy_backend *backends = policy->backends + range.at;
 
-	if (!in_table(range, policy->n_backends))
-		return false;
 	for (uint32_t i = 1; i < range.n; i++) {
 		int order = memcmp(&backends[i - 1].address, &backends[i].address,
 				   sizeof(backends->address));
@@ -775,11 +697,8 @@ static const char *check_service_port(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
 	const struct policy_service_port *port = &policy->service_ports[i];
-	const struct policy_service *service;
+	const struct policy_service *service = &policy->services[port->service];
 
-	if (port->service >= policy->n_services)
-		return "no such Service";
-	service = &policy->services[port->service];
 	if (i < service->ports.at || i - service->ports.at >= service->ports.n)
 		return "not its Service's";
 	if (port->pad || (port->port ? !protocol_by_number(port->protocol) : port->protocol))
@@ -819,8 +738,6 @@ static const char *check_frontend(struct check *check, size_t i)
 
 	if (i && order_frontends(&frontend[-1], frontend) >= 0)
 		return "out of order";
-	if (frontend->service_port >= check->policy->n_service_ports)
-		return "no such port of a Service";
 	if (!frontend->port || !protocol_by_number(frontend->protocol))
 		return "no such port";
 	return frontend->flags & ~known ? "unknown flags" : NULL;
@@ -878,13 +795,13 @@ static int measure_runs(struct check *check)
 }
 
 static const struct {
-	const char *table;
-	size_t count; /* offset in struct policy */
+	const char *name;
+	enum blob_table table;
 	const char *(*record)(struct check *check, size_t i);
 } checks[] = {
-#define CHECK(table, function)                                       \
-	{                                                            \
-#table, offsetof(struct policy, n_##table), function \
+#define CHECK(table, function)                       \
+	{                                            \
+#table, BLOB_TABLE_##table, function \
 	}
 	CHECK(texts, check_text),
 	CHECK(cidrs, check_cidr),
@@ -940,11 +857,16 @@ static const char *check_counts(const struct check *check)
 
 static const char *check_table(struct check *check, size_t number, size_t *record)
 {
-	size_t n = *(const size_t *)((const char *)check->policy + checks[number].count);
+	const enum blob_table table = checks[number].table;
+	const struct references own = references_of(table);
+	const size_t n = table_count(check->policy, table);
 	const char *fault = NULL;
 
 	for (size_t i = 0; i < n && !fault; i++) {
-		fault = checks[number].record(check, i);
+		if (references_fit(&own, table_record(check->policy, table, i), check->n))
+			fault = checks[number].record(check, i);
+		else
+			fault = "refers to a record that is not there";
 		*record = i;
 	}
 	return fault;
@@ -962,6 +884,8 @@ int policy_check(const struct policy *policy, const struct where *where, struct 
 		return -EINVAL;
 	}
 	check.plain = are_plain(policy);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		check.n[table] = table_count(policy, table);
 	error = measure_runs(&check);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++) {
 		char field[48];
@@ -969,7 +893,7 @@ int policy_check(const struct policy *policy, const struct where *where, struct 
 		fault = check_table(&check, i, &record);
 		if (!fault)
 			continue;
-		snprintf(field, sizeof(field), "%s[%zu]", checks[i].table, record);
+		snprintf(field, sizeof(field), "%s[%zu]", checks[i].name, record);
 		diag_error(diag, where, field, "%s", fault);
 		error = -EINVAL;
 	}

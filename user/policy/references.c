@@ -156,11 +156,14 @@ bool references_move(const struct references *own, void *record, reference_place
 bool references_fit(const struct references *own, const void *record, const uint32_t n[BLOB_TABLES])
 {
 	for (size_t i = 0; i < own->n; i++) {
-		const uint32_t n_target = n[own->at[i].target];
+		const struct reference *reference = &own->at[i];
+		const uint32_t n_target = n[reference->target];
 		struct policy_range range;
 
-		if (reference_range(&own->at[i], record, &range) &&
-		    (range.at > n_target || range.n > n_target - range.at))
+		if (!reference_range(reference, record, &range) &&
+		    reference->kind == REFERS_TO_PORTS)
+			continue;
+		if (range.at > n_target || range.n > n_target - range.at)
 			return false;
 	}
 	return true;
