@@ -298,7 +298,7 @@ static void read_values(struct reader *reader, const struct tree *expression,
 	const struct tree *values = reader_list(reader, expression, "values", UINT_MAX);
 	bool takes_values = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN;
 
-	if (takes_values && (!values || !values->n)) {
+	if (takes_values && (values ? !values->n : !tree_get_filled(expression, "values"))) {
 		reader_missing(reader, expression, "values");
 		return;
 	}
