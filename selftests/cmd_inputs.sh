@@ -286,6 +286,10 @@ says "a line that cannot be answered" 2 '' trace --batch - $demo
 	printf 'error\tthe line holds a NUL byte\n'
 } >"$tmp/want"
 same "is told among the others" "$tmp/want" "$tmp/out"
+printf '\xef\xbb\xbf10.0.0.1 default/db 47\r\n10.0.0.1 default/db 47\r\n' >"$tmp/in"
+says "a batch of an editor that writes a byte order mark and CRLF" 0 '' trace --batch - $demo
+printf 'deny\t-\tdeny network-policy\n%.0s' 1 2 >"$tmp/want"
+same "is answered line by line" "$tmp/want" "$tmp/out"
 : >"$tmp/in"
 
 says "matrix" 0 '^ *2 default/db +- +\+ +-' matrix --port TCP/6379 $demo
