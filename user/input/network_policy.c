@@ -85,7 +85,7 @@ static void read_port_number(struct reader *reader, const struct tree *node, str
 		return;
 	if (number->type == TREE_SCALAR && number->scalar == SCALAR_STRING) {
 		port->kind = PORT_NAME;
-		if (number->n && strspn(number->text, "0123456789") == number->n)
+		if (reader_is_quoted_number(number))
 			reader_error(reader, number,
 				     "\"%.40s\" is no port name; a number has no quotes",
 				     number->text);
