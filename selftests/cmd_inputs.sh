@@ -259,6 +259,8 @@ says "trace by the compiled file takes the hostNetwork pod for its node" 0 'ingr
 says "show rules has who isolates" 0 'both +- +isolated by shop/db$' show rules "$tmp/why.ini"
 says "in which direction" 0 'ingress +- +isolated by namespace old$' show rules "$tmp/why.ini"
 says "show rules has a word in each column of a row without a direction" 0 '^ *0 +network-policy +- +deny +isolation: ' show rules "$tmp/why.ini"
+HOME=$tmp/none KUBECONFIG="" says "an engine without a kubeconfig says how to give one" 2 \
+	'/none/.kube/config: No such file or directory; give a kubeconfig by --kubeconfig or \$KUBECONFIG$' engine
 says "a port of no protocol is none" 2 '443: lacks its protocol, TCP, UDP or SCTP; write it as TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 for name in "trace --from 10.0.0.1 --to 10.0.0.2" matrix "graph -f svg" "show rules"; do
@@ -284,6 +286,10 @@ says "a line that cannot be answered" 2 '' trace --batch - $demo
 	printf 'error\tthe line holds a NUL byte\n'
 } >"$tmp/want"
 same "is told among the others" "$tmp/want" "$tmp/out"
+printf '\xef\xbb\xbf10.0.0.1 default/db 47\r\n10.0.0.1 default/db 47\r\n' >"$tmp/in"
+says "a batch of an editor that writes a byte order mark and CRLF" 0 '' trace --batch - $demo
+printf 'deny\t-\tdeny network-policy\n%.0s' 1 2 >"$tmp/want"
+same "is answered line by line" "$tmp/want" "$tmp/out"
 : >"$tmp/in"
 
 says "matrix" 0 '^ *2 default/db +- +\+ +-' matrix --port TCP/6379 $demo

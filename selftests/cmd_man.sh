@@ -34,15 +34,26 @@ for command in "${commands[@]}"; do
 	[ ${#options[@]} -eq 0 ] ||
 		check "bulkhead(8) has every option of $command" has_all "$tmp/plain" "${options[@]}"
 done
+check "bulkhead(8) has the options of every command once" is "$(grep -ocE -- '--(debug|strict)\b' "$tmp/plain")" 2
+check "bulkhead(8) has both words of an option's value" grep -qE '^ *--named-port NAME PORT$' "$tmp/plain"
 
 # Takes the names of sections and keys from the INI reader's own table.
 table=$(sed -n '/^} kinds\[\] = {/,/^};/p' "$top/user/input/ini_section.c")
 mapfile -t sections < <(grep -oE '\{\.name = "[a-z0-9-]+' <<<"$table" | cut -d'"' -f2)
-mapfile -t keys < <(tr '\n' ' ' <<<"$table" | grep -oE '\.keys = \{[^}]*\}' | grep -oE '"[a-z-]+"' |
-	tr -d '"' | sort -u)
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.ini.5.txt" >"$tmp/plain"
 check "bulkhead.ini(5) has every section" has_all "$tmp/plain" "${sections[@]/#/[}"
-check "bulkhead.ini(5) has every key" has_all "$tmp/plain" "${keys[@]}"
+# The page has the key audit of the policies once, below them.
+tr '\n\t' '  ' <<<"$table" | grep -oE '\.name = "[^}]*\.keys = \{[^}]*' | sed '/policy/s/, "audit"//' >"$tmp/sections"
+while IFS='"' read -r _ section keys; do
+	mapfile -t keys < <(sed 's/.*\.keys//' <<<"$keys" | grep -oE '"[a-z-]+"' | tr -d '"')
+	awk -v header="   [$section" 'index($0, header "]") == 1 || index($0, header " ") == 1 { on = 1; next }
+		/^   [^ ]/ { on = 0 } on && /^       [a-z]/ { gsub(/,/, ""); print " " $1, $2, $3, $4 " " }' "$tmp/plain" >"$tmp/keys"
+	check "bulkhead.ini(5) has every key of [$section]" has_all "$tmp/keys" "${keys[@]/#/ }"
+done <"$tmp/sections"
+check "bulkhead.ini(5) has the key audit of policies" grep -q '^ *audit .*the *policy *has *no *effect' "$tmp/plain"
+mapfile -t words < <(grep -oE '(ini_(take_word|next_is)\(value, |^\t\t\{)"[a-z-]+"' "$top/user/input/ini_rule.c" | cut -d'"' -f2 |
+	sed -E 's/-(.)/\U\1/g; /^(in|except|any|none|self|notSelf|from|to|ports)$/!s/$/(/')
+check "bulkhead.ini(5) has every word of a rule" has_all "$tmp/plain" "${words[@]}"
 
 mapfile -t maps < <(sed -n 's/^} \(bh_[a-z0-9_]*\) SEC(".maps");/\1/p' "$top"/maps/*.bpf.h)
 check "bulkhead-maps(7) has every map" has_all "$tmp/bulkhead-maps.7.txt" "${maps[@]}"

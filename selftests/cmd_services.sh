@@ -148,7 +148,7 @@ says "-j names the node of a hostNetwork pod that calls a Service" 0 \
 	trace -j --from kube-system/proxy --to svc:shop/db --port TCP/6379 "$tmp/world.ini" "$tmp/host.yaml"
 says "no such Service" 2 'svc:shop/x: no such Service' \
 	trace --from shop/web --to svc:shop/x --port TCP/80 "$tmp/world.ini"
-says "a Service without a slash" 2 'svc:shop: no such Service' \
+says "a Service without a slash" 2 'svc:shop: no such Service; write it as svc:NAMESPACE/NAME$' \
 	trace --from shop/web --to svc:shop --port TCP/80 "$tmp/world.ini"
 says "a Service does not call" 2 'svc:shop/db: a Service is no source of flows' \
 	trace --from svc:shop/db --to shop/web --port TCP/80 "$tmp/world.ini"

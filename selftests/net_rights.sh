@@ -16,7 +16,7 @@ with() { # CAPABILITY,...|none COMMAND ARGUMENT...: the node's command, root wit
 		"$BULKHEAD" "$2" --pin "$NET_PIN" "${@:3}"
 }
 lacks() { # CAPABILITY CAPABILITIES COMMAND ARGUMENT...
-	net_ends 3 "lacks the capability $1" with "${@:2}"
+	net_ends 3 "lacks the capability $1; run it as root" with "${@:2}"
 }
 all=net_admin,sys_admin
 add="endpoint add shop/late --ip $(net_ip late) --labels role=web"

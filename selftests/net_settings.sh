@@ -20,8 +20,10 @@ room() { # PIN ENTRIES
 
 net_check "an unknown setting is refused" refused 2 "no setting" --set connection=5000
 net_check "a refused setting is one line, without the needs of maps" net_is "$(net_bulkhead load --set connection=5000 "$NET_TMP/policy.ini" 2>&1)" \
-	'set: there is no setting "connection"; did you mean `connections`?'
+	'--set: there is no setting "connection"; did you mean `connections`?'
 net_check "a setting out of range is refused" refused 2 'connections: must be 1024 to 67108864, not "12"$' --set connections=12
+net_check "a dry run refuses it, too" refused 2 'connections: must be 1024 to 67108864, not "12"$' --set connections=12 --dry-run
+net_check "a dry run accepts one in range" refused 0 'make-folder' --set connections=5000 --dry-run
 net_check "a setting without a value is refused" refused 2 'rcu: must be expedited or normal, not ""$' --set rcu
 net_check "a setting that is not a number is refused" refused 2 'timeout-udp: must be 1 to 1048576 (seconds), not "1m"$' --set timeout-udp=1m
 documented() { # each range of OPERATING.md is the one that a refusal names
@@ -42,7 +44,7 @@ small() {
 }
 net_check "a table beyond the memory is refused, with the need and the room" \
 	net_ends 2 "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" small 1000000
-net_check "the refused loads load nothing" test ! -e "$NET_PIN/config"
+net_check "the refused loads leave no folder" test ! -e "$NET_PIN"
 net_check "load with settings" net_bulkhead load --set connections=5000 --set timeout-tcp-reset=5 \
 	--set timeout-udp=20 "$NET_TMP/policy.ini"
 net_check "the table of connections has the set size" room ct 5000

@@ -366,7 +366,13 @@ int api_config_read(const char *kubeconfig, struct diag *diag, struct api_config
 		return read_account(config);
 	if (asprintf(&path, "%s/.kube/config", home ? home : "/root") < 0)
 		return -ENOMEM;
-	error = read_kubeconfigs(path, "", diag, config);
+	if (access(path, F_OK)) {
+		diag_error(diag, &(struct where){path, 0}, NULL,
+			   "%s; give a kubeconfig by --kubeconfig or $KUBECONFIG", strerror(errno));
+		error = -EINVAL;
+	} else {
+		error = read_kubeconfigs(path, "", diag, config);
+	}
 	free(path);
 	return error;
 }

@@ -22,7 +22,8 @@ static int service_parse(const struct policy *policy, const char *text, struct f
 		end->service = service_by_name(policy, ns, slash + 1);
 	}
 	if (!end->service) {
-		snprintf(why, FLOW_TEXT, "%.200s: no such Service", text);
+		snprintf(why, FLOW_TEXT, "%.200s: no such Service%s", text,
+			 slash ? "" : "; write it as svc:NAMESPACE/NAME");
 		return -EINVAL;
 	}
 	*end = side_of_service(policy, end->service, text);

@@ -343,10 +343,15 @@ static int trace_lines(const struct call *call, const struct view *view, FILE *f
 	char *line = NULL;
 	ssize_t length;
 	size_t size = 0;
+	bool first = true;
 
 	emit_array(&emit, NULL);
 	while ((length = getline(&line, &size, file)) != -1) {
-		if (ask_line(view, line, length, &answer, why)) {
+		/* an editor's byte order mark is no part of the first name */
+		size_t mark = first && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+		first = false;
+		if (ask_line(view, line + mark, length - mark, &answer, why)) {
 			status = STATUS_INPUT;
 			emit_error(&emit, why);
 		} else {

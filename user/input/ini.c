@@ -24,6 +24,7 @@ struct ini {
 	const char *at, *end; /* the text that inih has not seen yet */
 	uint32_t line; /* number of the line that inih has seen last */
 	bool continues; /* that line continues the entry before it */
+	bool unnamed; /* the last header has no end, which is reported: its entries are not */
 
 	struct section section;
 	size_t capacity; /* room in section.entries */
@@ -81,21 +82,27 @@ static bool follows_header(const char *text)
 	return *at && (*at != ';' || at == text);
 }
 
-/* Keeps the whole name of a section. inih keeps 49 bytes of it. */
-static void begin_section(struct ini *ini, const char *line)
+/* Keeps the whole name of a section. inih keeps 49 bytes of it. Returns false if the line has no
+ * end of the name (reported). */
+static bool begin_section(struct ini *ini, const char *line)
 {
 	const char *start = line + 1 + strspn(line + 1, " \t"), *end = strchr(line, ']');
 
 	end_section(ini);
-	while (end && end > start && strchr(" \t", end[-1]))
+	ini->unnamed = !end;
+	if (!end) {
+		ini_section_refuse(&ini->section, ini->line, NULL,
+				   "the section's name lacks its ]");
+		return false;
+	}
+	while (end > start && strchr(" \t", end[-1]))
 		end--;
-	if (!end || end[strspn(end, " \t")] != ']')
-		return; /* inih refuses the line */
 	if (follows_header(strchr(line, ']') + 1))
 		ini_section_refuse(&ini->section, ini->line, NULL,
 				   "text stands behind the section's name; begin another line");
 	ini->section.header = obstack_copy0(&ini->section.memory, start, end - start);
 	ini->section.line = ini->line;
+	return true;
 }
 
 /*
@@ -125,8 +132,8 @@ static char *next_line(char *buffer, int size, void *stream)
 	buffer[length] = '\0';
 	text = buffer + strspn(buffer, " \t\v\f\r");
 	ini->continues = ini->key && text > buffer && *text && !strchr(";#", *text);
-	if (*text == '[' && !ini->continues)
-		begin_section(ini, text);
+	if (*text == '[' && !ini->continues && !begin_section(ini, text))
+		*buffer = '\0';
 	return buffer;
 }
 
@@ -157,7 +164,7 @@ static int take_entry(void *user, const char *name, const char *key, const char 
 	(void)name;
 	if (!ini->continues)
 		begin_entry(ini, key);
-	if (!ini->section.header && !ini->continues)
+	if (!ini->section.header && !ini->continues && !ini->unnamed)
 		ini_section_refuse(&ini->section, ini->line, key, "stands before any section");
 	/* Comments and empty lines in between are lines of the value as well. */
 	for (; ini->last_line < ini->line; ini->last_line++)

@@ -60,12 +60,11 @@ static bool read_related(struct value *value, struct tree *parent)
 	return false;
 }
 
-/* @key: the kind's field for a selector of namespaces at this place. */
-static void read_namespaces(struct value *value, enum policy_kind kind, struct tree *parent,
-			    const char *key)
+/* Reads the namespaces of endpoints(... in NAMESPACES). */
+static void read_namespaces(struct value *value, enum policy_kind kind, struct tree *parent)
 {
 	if (ini_take_word(value, "namespaces"))
-		selector_in_parentheses(value, parent, key);
+		selector_in_parentheses(value, parent, "namespaceSelector");
 	else if (!is_admin(kind) || !read_related(value, parent))
 		ini_fail_here(value, is_admin(kind)
 					     ? "namespaces(), self, not-self, same-labels() or "
@@ -83,7 +82,7 @@ static void read_endpoints(struct value *value, enum policy_kind kind, struct tr
 		return;
 	ini_read_selector(value, parent, "podSelector");
 	if (!value->failed && ini_take_word(value, "in"))
-		read_namespaces(value, kind, parent, "namespaceSelector");
+		read_namespaces(value, kind, parent);
 	else if (!policy_kind_is_network(kind))
 		ini_add_map(value, parent, "namespaceSelector");
 	ini_expect(value, ')');
@@ -114,6 +113,30 @@ static void read_cidr(struct value *value, enum policy_kind kind, struct tree *p
 	ini_expect(value, ')');
 }
 
+/* Reports the peers that a rule of the kind may have here. @first: `any` stands alone. */
+static void refuse_peer(struct value *value, enum policy_kind kind, bool first)
+{
+	switch (kind) {
+	case POLICY_NETWORK:
+		ini_fail_here(value, first ? "any, endpoints(), namespaces() or cidr()"
+					   : "endpoints(), namespaces() or cidr()");
+		break;
+	case POLICY_NETWORK_V1BETA1:
+		ini_fail_here(value, first ? "any, none, endpoints() or namespaces()"
+					   : "endpoints() or namespaces()");
+		break;
+	case POLICY_ADMIN:
+	case POLICY_BASELINE_ADMIN:
+		ini_fail_here(value, "endpoints(), namespaces(), self, not-self, same-labels(), "
+				     "not-same-labels(), or in egress nodes(), cidr() or names()");
+		break;
+	case POLICY_CLUSTER:
+		ini_fail_here(value, "endpoints(), namespaces(), or in egress nodes(), cidr() or "
+				     "names()");
+		break;
+	}
+}
+
 static void read_peer(struct value *value, enum policy_kind kind, struct tree *peers)
 {
 	struct tree *peer = ini_add_map(value, peers, NULL);
@@ -126,9 +149,12 @@ static void read_peer(struct value *value, enum policy_kind kind, struct tree *p
 		selector_in_parentheses(value, peer, "nodes");
 	else if (!policy_kind_is_network(kind) && ini_take_word(value, "names"))
 		read_keys(value, peer, "domainNames");
-	else
-		read_namespaces(value, kind, peer,
-				policy_kind_is_network(kind) ? "namespaceSelector" : "namespaces");
+	else if (ini_take_word(value, "namespaces"))
+		selector_in_parentheses(value, peer,
+					policy_kind_is_network(kind) ? "namespaceSelector"
+								     : "namespaces");
+	else if (!is_admin(kind) || !read_related(value, peer))
+		refuse_peer(value, kind, peers->n == 1);
 }
 
 /* Reads `any`, which leaves the field out, or `none`, which leaves the list empty. Returns true if

@@ -104,7 +104,8 @@ bool ini_at_end(struct value *value)
 void ini_expect_end(struct value *value)
 {
 	if (!value->failed && !ini_at_end(value))
-		ini_fail(value, "does not go on with \"%.40s\"", value->at);
+		ini_fail(value, "does not go on with \"%.40s\"%s", value->at,
+			 *value->at == '#' ? "; a comment behind a value begins with ;" : "");
 }
 
 size_t ini_word_length(struct value *value)

@@ -151,8 +151,9 @@ static struct tree *make_object(struct section *section, const struct section_ki
 		ini_add_text(&value, metadata, "namespace", ns);
 		name = slash + 1;
 	} else if (kind->namespaced) {
-		ini_section_refuse(section, section->line, NULL,
-				   "the section's name must be NAMESPACE/NAME");
+		diag_error(section->reader.diag,
+			   &(struct where){section->reader.file, section->line}, NULL,
+			   "the name \"%.100s\" must be NAMESPACE/NAME", name);
 	}
 	ini_add_text(&value, metadata, "name", name);
 	return root;

@@ -25,6 +25,12 @@ static int refuse(const struct json *json, const char *what)
 	return -EINVAL;
 }
 
+/* Refuses what stands at the place, or that nothing stands there any more. */
+static int refuse_next(const struct json *json, const char *what)
+{
+	return refuse(json, json->at == json->end ? "it ends too early" : what);
+}
+
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
@@ -210,8 +216,7 @@ static int read_bare(struct json *json, struct tree *node)
 		}
 	}
 	if (!length)
-		return refuse(json, json->at == json->end ? "it ends too early"
-							  : "no value where one belongs");
+		return refuse_next(json, "no value where one belongs");
 	node->text = obstack_copy0(json->maker->memory, json->at, length);
 	node->n = length;
 	json->at += length;
@@ -267,7 +272,7 @@ static int read_list(struct json *json, struct tree *list)
 			return err;
 		tree_append(list, item);
 	} while (take(json, ','));
-	return take(json, ']') ? 0 : refuse(json, "a list goes on without a comma");
+	return take(json, ']') ? 0 : refuse_next(json, "a list goes on without a comma");
 }
 
 static int read_member(struct json *json, struct tree **made)
@@ -277,7 +282,7 @@ static int read_member(struct json *json, struct tree **made)
 
 	*made = member;
 	if (!take(json, '"'))
-		return refuse(json, "a key that is no string");
+		return refuse_next(json, "a key that is no string");
 	if (read_string(json, &member->key, &length))
 		return -EINVAL;
 	member->key_is_string = true;
@@ -301,7 +306,7 @@ static int read_map(struct json *json, struct tree *map)
 		tree_append(map, member);
 	} while (take(json, ','));
 	if (!take(json, '}'))
-		return refuse(json, "an object goes on without a comma");
+		return refuse_next(json, "an object goes on without a comma");
 	return 0;
 }
 

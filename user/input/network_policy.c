@@ -79,15 +79,24 @@ static void read_port_number(struct reader *reader, const struct tree *node, str
 	const struct tree *number = tree_get(node, "port"), *end = tree_get(node, "endPort");
 	long first = 0, last;
 
-	if (end && (!number || number->scalar != SCALAR_NUMBER)) {
+	if (end && !number)
 		reader_error(reader, end, "needs a port that is a number");
-		return;
-	}
 	if (!number)
 		return;
 	if (number->type == TREE_SCALAR && number->scalar == SCALAR_STRING) {
 		port->kind = PORT_NAME;
-		port->name = reader_port_name(reader, number);
+		if (reader_is_quoted_number(number))
+			reader_error(reader, number,
+				     "\"%.40s\" is no port name; a number has no quotes",
+				     number->text);
+		else
+			port->name = reader_port_name(reader, number);
+		if (end && port->name)
+			reader_error(reader, end, "needs a port that is a number");
+		return;
+	}
+	if (number->type != TREE_SCALAR || number->scalar != SCALAR_NUMBER) {
+		reader_error(reader, number, "must be a number, or a port's name");
 		return;
 	}
 	port->kind = PORT_RANGE;

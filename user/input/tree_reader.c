@@ -112,12 +112,25 @@ static void refuse_field(struct reader *reader, const struct tree *member,
 	reader_error(reader, member, "unknown field%s", nearest_print(&nearest, like));
 }
 
+/* Names the fields, which the kind of object alone does not tell. */
+static void refuse_map(struct reader *reader, const struct tree *node, const char *const *fields)
+{
+	char names[160] = "";
+	size_t length = 0;
+
+	for (; fields && *fields && length < sizeof(names); fields++)
+		length += snprintf(names + length, sizeof(names) - length, "%s%s",
+				   length ? ", " : ": ", *fields);
+	reader_error(reader, node, "must be a map of fields%s",
+		     length < sizeof(names) ? names : "");
+}
+
 bool reader_map(struct reader *reader, const struct tree *node, const char *const *fields)
 {
 	bool known = true;
 
 	if (node->type != TREE_MAP) {
-		reader_error(reader, node, "must be a map of fields");
+		refuse_map(reader, node, fields);
 		return false;
 	}
 	for (const struct tree *member = node->first; fields && member; member = member->next) {
@@ -191,13 +204,20 @@ const char *reader_plain(struct reader *reader, const struct tree *node)
 	return NULL;
 }
 
+bool reader_is_quoted_number(const struct tree *node)
+{
+	return node->type == TREE_SCALAR && node->scalar == SCALAR_STRING && node->n &&
+	       strspn(node->text, "0123456789") == node->n;
+}
+
 bool reader_number(struct reader *reader, const struct tree *node, long min, long max, long *value)
 {
 	const char *digits;
 	long number;
 
 	if (node->type != TREE_SCALAR || node->scalar != SCALAR_NUMBER) {
-		reader_error(reader, node, "must be a number");
+		reader_error(reader, node, "must be a number%s",
+			     reader_is_quoted_number(node) ? "; a number has no quotes" : "");
 		return false;
 	}
 	digits = node->text + (*node->text == '-');
@@ -219,7 +239,10 @@ bool reader_number(struct reader *reader, const struct tree *node, long min, lon
 bool reader_bool(struct reader *reader, const struct tree *node, bool *value)
 {
 	if (node->type != TREE_SCALAR || node->scalar != SCALAR_BOOL) {
-		reader_error(reader, node, "must be true or false");
+		reader_error(reader, node, "must be true or false%s",
+			     node->type == TREE_SCALAR && node->scalar == SCALAR_STRING
+				     ? ", without quotes"
+				     : "");
 		return false;
 	}
 	*value = strchr("tTyY", node->text[0]) || !strcasecmp(node->text, "on");
@@ -298,7 +321,7 @@ static void read_values(struct reader *reader, const struct tree *expression,
 	const struct tree *values = reader_list(reader, expression, "values", UINT_MAX);
 	bool takes_values = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN;
 
-	if (takes_values && (!values || !values->n)) {
+	if (takes_values && (values ? !values->n : !tree_get_filled(expression, "values"))) {
 		reader_missing(reader, expression, "values");
 		return;
 	}

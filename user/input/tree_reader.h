@@ -49,6 +49,8 @@ struct tree *reader_one_of(struct reader *reader, const struct tree *map,
 const char *reader_string(struct reader *reader, const struct tree *node);
 /* As reader_string(), for a text without control characters: it is printed as it is. */
 const char *reader_plain(struct reader *reader, const struct tree *node);
+/* Returns true if @node is a string of digits, as of a number that somebody has quoted. */
+bool reader_is_quoted_number(const struct tree *node);
 bool reader_number(struct reader *reader, const struct tree *node, long min, long max, long *value);
 bool reader_bool(struct reader *reader, const struct tree *node, bool *value);
 

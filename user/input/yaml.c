@@ -4,6 +4,7 @@
  * memory: an alias shares the nodes of its anchor.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -40,8 +41,8 @@ static int refuse(const struct yaml *yaml, size_t line, const char *what)
 	return -EINVAL;
 }
 
-/* Returns true if a line is indented by a tab. @line counts from 0. */
-static bool tab_indents(const struct yaml *yaml, size_t line)
+/* Returns the start of a line, which counts from 0; NULL: the text has fewer lines. */
+static const char *line_start(const struct yaml *yaml, size_t line)
 {
 	const char *text = yaml->text, *end = text + yaml->size;
 
@@ -49,9 +50,51 @@ static bool tab_indents(const struct yaml *yaml, size_t line)
 		text = memchr(text, '\n', end - text);
 		text = text ? text + 1 : NULL;
 	}
+	return text;
+}
+
+/* Returns true if a line is indented by a tab. @line counts from 0. */
+static bool tab_indents(const struct yaml *yaml, size_t line)
+{
+	const char *text = line_start(yaml, line), *end = yaml->text + yaml->size;
+
 	while (text && text < end && *text == ' ')
 		text++;
 	return text && text < end && *text == '\t';
+}
+
+/* Returns the character at a mark if it is one of ASCII; 0: it is not, or the text ends there. */
+static char character_at(const struct yaml *yaml, const yaml_mark_t *mark)
+{
+	const char *text = line_start(yaml, mark->line), *end = yaml->text + yaml->size;
+	size_t column = mark->column;
+
+	/* A column counts characters: bytes that continue one do not count. */
+	while (text && text < end && (column || (*text & 0xc0) == 0x80))
+		column -= (*text++ & 0xc0) != 0x80;
+	return text && text < end && !(*text & 0x80) ? *text : '\0';
+}
+
+/* Reports libyaml's words, with the line of what began before and has no end. */
+static int refuse_problem(const struct yaml *yaml)
+{
+	const yaml_parser_t *parser = &yaml->parser;
+	size_t line = parser->problem_mark.line;
+	char text[200], c = character_at(yaml, &parser->problem_mark);
+
+	if (tab_indents(yaml, line))
+		return refuse(yaml, line, "a tab in the indentation");
+	if (c == '\t')
+		return refuse(yaml, line, "a tab in place of a blank");
+	if (c && strchr("@`%", c)) {
+		snprintf(text, sizeof(text), "a text that begins with %c needs quotes", c);
+		return refuse(yaml, line, text);
+	}
+	if (!parser->context || parser->context_mark.line >= line)
+		return refuse(yaml, line, parser->problem);
+	snprintf(text, sizeof(text), "%s, %s that begins in line %zu", parser->problem,
+		 parser->context, parser->context_mark.line + 1);
+	return refuse(yaml, line, text);
 }
 
 /* libyaml reports only the offset of a byte that it refuses. This reports the byte's line. */
@@ -66,8 +109,6 @@ static int refuse_byte(const struct yaml *yaml)
 
 static int next(struct yaml *yaml)
 {
-	size_t line;
-
 	yaml_event_delete(&yaml->event);
 	if (yaml_parser_parse(&yaml->parser, &yaml->event))
 		return 0;
@@ -80,9 +121,7 @@ static int next(struct yaml *yaml)
 	default:
 		break;
 	}
-	line = yaml->parser.problem_mark.line;
-	return refuse(yaml, line,
-		      tab_indents(yaml, line) ? "a tab in the indentation" : yaml->parser.problem);
+	return refuse_problem(yaml);
 }
 
 /* Returns true if the text begins like a number and has no character that a number cannot have.

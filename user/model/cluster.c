@@ -405,7 +405,10 @@ static void check_addresses(const struct cluster *cluster, struct diag *diag)
 		const struct endpoint *first = claims[i - 1].endpoint, *second = claims[i].endpoint;
 		char text[ADDRESS_TEXT];
 
-		if (!memcmp(&claims[i - 1].address, &claims[i].address, sizeof(struct address)))
+		if (memcmp(&claims[i - 1].address, &claims[i].address, sizeof(struct address)))
+			continue;
+		/* one that is given twice is reported as that */
+		if (first->ns_name != second->ns_name || first->name != second->name)
 			diag_error(diag, &second->where, NULL,
 				   "%s/%s has the address %s, which is %s/%s's too (%s:%u)",
 				   second->ns_name, second->name,

@@ -218,7 +218,11 @@ static void note_wanted_generations(struct load *load)
 static int start_anew(struct load *load)
 {
 	struct node_handle *handle = load->handle;
+	bool grow;
+	int error = node_check_settings(handle, &grow);
 
+	if (error)
+		return error;
 	/* the folder holds the rest of an interrupted first load or unload */
 	load->change.clear = load->change.anew = true;
 	load->change.capacity = capacity_first(&load->policy, &load->local);

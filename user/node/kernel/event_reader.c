@@ -137,7 +137,7 @@ static int fail(const struct ring_reader *reader, int error, const char *what)
 {
 	if (error == -EPERM)
 		diag_error(reader->handle->diag, NULL, NULL,
-			   "this process lacks the capability CAP_BPF");
+			   "this process lacks the capability CAP_BPF; run it as root");
 	else
 		node_fail(reader->handle, error, "cannot make %s", what);
 	return error;

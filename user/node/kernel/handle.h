@@ -93,6 +93,7 @@ struct node_handle {
 	struct diag *diag;
 	const char *pin; /* path of the pin folder */
 	int lock; /* fd of the locked folder; -1: this command only reads */
+	bool made_folder; /* by this command; node_close() removes it if nothing was loaded */
 	int maps[N_NODE_MAPS]; /* fds; -1: not pinned */
 	uint32_t capacity[N_NODE_MAPS]; /* entries that each map can hold */
 	/* the programs as pins_program() read them; id 0: not read yet */

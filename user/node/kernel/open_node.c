@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <xdp/libxdp.h>
 
 #include "policy/lazy_policy.h"
@@ -85,6 +86,9 @@ void node_close(struct node_handle *handle)
 		return;
 	if (handle->lock >= 0 || handle->rcu.tried)
 		rcu_restore(handle);
+	/* an empty folder is what a refused first load leaves; with pins in it, this fails */
+	if (handle->made_folder && handle->lock >= 0)
+		rmdir(handle->pin);
 	pins_close(handle);
 	lazy_policy_free(handle->policy);
 	pinned_free(handle->pinned);

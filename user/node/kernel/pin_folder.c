@@ -43,7 +43,7 @@ static int check_folder(const struct node_handle *handle)
 }
 
 /* Mounts bpffs and makes the folder if they are missing. */
-static int make_folder(const struct node_handle *handle)
+static int make_folder(struct node_handle *handle)
 {
 	char path[PATH_MAX];
 	struct stat folder;
@@ -58,7 +58,8 @@ static int make_folder(const struct node_handle *handle)
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
 		if (slash)
 			*slash = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST)
+		handle->made_folder = !mkdir(path, 0700);
+		if (!handle->made_folder && errno != EEXIST)
 			return node_fail(handle, -errno, "cannot make %s", path);
 		if (!slash)
 			break;

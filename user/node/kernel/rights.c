@@ -24,7 +24,8 @@ static int check(const struct node_handle *handle, const struct right *right)
 {
 	if (has(right))
 		return 0;
-	diag_error(handle->diag, NULL, NULL, "this process lacks the capability %s", right->name);
+	diag_error(handle->diag, NULL, NULL, "this process lacks the capability %s; run it as root",
+		   right->name);
 	return -EPERM;
 }
 

@@ -116,7 +116,7 @@ static void refuse_name(struct node_handle *handle, const char *text, size_t len
 	snprintf(name, sizeof(name), "%.*s", (int)length, text);
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		nearest_try(&nearest, settings[i].name);
-	diag_error(handle->diag, NULL, "set", "there is no setting \"%s\"%s", name,
+	diag_error(handle->diag, NULL, "--set", "there is no setting \"%s\"%s", name,
 		   nearest_print(&nearest, like));
 }
 
