@@ -298,15 +298,21 @@ static void change_service(struct world *world, struct random *random)
 {
 	struct doc *service = pick(world, random, "Service");
 	struct doc *other = pick(world, random, "Service");
+	char text[40];
 
-	switch (random_below(random, 4)) {
-	case 0:
-		swap(service, other, NULL, "spec");
+	switch (random_below(random, 5)) {
+	case 0: /* another address, and nothing else */
+		snprintf(text, sizeof(text), "[\"192.0.2.%u\"]", random_below(random, 9));
+		json_object_object_add(api_get(service->object, "spec"), "externalIPs",
+				       json_tokener_parse(text));
 		break;
 	case 1:
+		swap(service, other, NULL, "spec");
+		break;
+	case 2:
 		swap(service, other, "spec", "selector");
 		break;
-	case 2: /* nothing that a policy depends on */
+	case 3: /* nothing that a policy depends on */
 		json_object_object_add(api_get(service->object, "metadata"), "uid",
 				       json_object_new_string("7"));
 		break;

@@ -738,6 +738,38 @@ static void service_holds_up_no_pods(void **state)
 	objects_close(objects);
 }
 
+/* A Service that takes its backends from Pods is made anew without the Pods of other namespaces.
+ * One of its Pods names an address that a Pod there has: it still gets none. */
+static void contested_pod_is_no_backend(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy, *next;
+
+	(void)state;
+	assert_non_null(objects);
+	take_plain_pod(objects, "b", 1);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"late\","
+	     "\"namespace\":\"a\",\"uid\":\"late\",\"labels\":{\"app\":\"a\"}},\"spec\":{"
+	     "\"nodeName\":\"w\"},\"status\":{\"podIP\":\"10.0.0.1\"}}");
+	take_service(objects, "ADDED", "pods",
+		     "\"clusterIP\":\"10.96.0.1\",\"ports\":[{\"port\":80}],"
+		     "\"selector\":{\"app\":\"a\"}");
+	next = compile_all(objects, policy);
+	assert_non_null(next);
+	assert_int_equal(next->n_backends, 0);
+	policy_free(policy);
+	take_plain_pod(objects, "a", 6);
+	policy = compile_all(objects, next);
+	assert_non_null(policy);
+	assert_int_equal(policy->n_backends, 1);
+	policy_free(next);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 static void assert_same_node(const struct policy *a, const struct policy *b, size_t i)
 {
 	const char *node = backend_place(b, &b->backends[i]).node;
@@ -1550,6 +1582,7 @@ int main(void)
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(service_holds_up_no_pods),
+		cmocka_unit_test(contested_pod_is_no_backend),
 		cmocka_unit_test(addresses_of_a_service_hold_up_no_pods),
 		cmocka_unit_test(addresses_of_a_slice_hold_up_no_pods),
 		cmocka_unit_test(oddly_written_addresses_translate_nothing),
